@@ -1,0 +1,107 @@
+"""Everything that is done to this repository, by name: ``python -m nox --list``.
+
+Sessions run on the interpreter that runs nox; ``tests-3.11`` and ``tests-3.12`` are the matrix.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["lint", "types", "tests"]
+# At a desk a missing interpreter is a warning. In CI it would be a green run that tested nothing.
+nox.options.error_on_missing_interpreters = "CI" in os.environ
+
+PYTHONS = ("3.11", "3.12")
+PACKAGES = ("bytecode_models", "dynacore", "backend_gpu")
+GROUPS = nox.project.load_toml("pyproject.toml")
+
+
+def install_groups(session: nox.Session, *groups: str) -> None:
+    """Install dependency groups of pyproject.toml.
+
+    Where pip has been told of a folder of wheels (PIP_FIND_LINKS), uv is told too: a CPU build of torch that lies
+    there spares gigabytes of CUDA.
+    """
+    links = os.environ.get("UV_FIND_LINKS") or os.environ.get("PIP_FIND_LINKS")
+    session.install(
+        *nox.project.dependency_groups(GROUPS, *groups),
+        env={"UV_FIND_LINKS": links} if links else {},
+    )
+
+
+def install_packages(session: nox.Session, *names: str) -> None:
+    """Build and install packages of this tree; always anew, since a cached build would be the last edit's."""
+    anew = [f"--reinstall-package={name.replace('_', '-')}" for name in names] if session.venv_backend == "uv" else []
+    session.install(*anew, *(f"./packages/{name}" for name in names))
+
+
+def run_tests(session: nox.Session) -> None:
+    """The whole suite; arguments behind ``--`` go to pytest."""
+    install_groups(session, "torch", "programs", "test")
+    install_packages(session, *PACKAGES)
+    session.run("pytest", "-n", "2", *session.posargs)
+
+
+nox.session(run_tests, name="tests")
+for version in PYTHONS:
+    nox.session(run_tests, name=f"tests-{version}", python=version)
+
+
+@nox.session
+def demo(session: nox.Session) -> None:
+    """Capture a LLaMA whole, then a loop with a break in it, with torch.compile beside it."""
+    install_groups(session, "torch", "programs")
+    install_packages(session, "bytecode_models", "dynacore")
+    session.run("python", "examples/demo.py", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """The tables of both engines, side by side from one run; ``-- --help`` tells what can be chosen."""
+    install_groups(session, "torch", "programs")
+    install_packages(session, "bytecode_models", "dynacore")
+    session.run("python", "benchmarks/run.py", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style, imports and likely bugs."""
+    install_groups(session, "lint")
+    session.run("ruff", "check", *session.posargs)
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Static types of the packages."""
+    install_groups(session, "types")
+    session.run("mypy", *session.posargs)
+
+
+@nox.session
+def wheels(session: nox.Session) -> None:
+    """Build a source distribution and, from it, a wheel of each package into dist/; install them and import them."""
+    install_groups(session, "torch", "build")
+    shutil.rmtree("dist", ignore_errors=True)
+    for name in PACKAGES:
+        session.run("python", "-m", "build", "--outdir", "dist", f"packages/{name}")
+    session.install("--no-deps", "--force-reinstall", *map(str, sorted(Path("dist").glob("*.whl"))))
+    session.run("python", "-c", f"import torch, {', '.join(PACKAGES)}; print(dynacore.compile(torch.sin))")
+
+
+@nox.session
+def valgrind(session: nox.Session) -> None:
+    """The tests of the C module under valgrind's memcheck."""
+    if shutil.which("valgrind") is None:
+        session.error("valgrind isn't installed: `apt-get install valgrind`, or your system's equivalent")
+    install_groups(session, "torch", "test")
+    install_packages(session, "bytecode_models", "dynacore")
+    session.run(
+        "valgrind", "--error-exitcode=9", "--suppressions=ci/valgrind.supp", "--quiet",
+        "python", "-m", "pytest", "-p", "no:cacheprovider", *(session.posargs or ["tests/native"]),
+        env={"PYTHONMALLOC": "malloc"}, external=True,
+    )  # fmt: skip

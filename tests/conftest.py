@@ -1,0 +1,19 @@
+"""Every test starts from a clean dynacore, and a fault of capture fails it instead of falling back to plain Python."""
+
+import importlib.util
+
+import pytest
+
+# The tests of bytecode_models also run where neither torch nor dynacore is installed.
+HAS_DYNACORE = importlib.util.find_spec("dynacore") is not None
+
+
+@pytest.fixture(autouse=HAS_DYNACORE)
+def clean_dynacore():
+    """Internal errors raise; compiled code, counters and what was already logged are forgotten."""
+    import dynacore
+
+    dynacore.reset()
+    with dynacore.config.patch(on_internal_error="raise"):
+        yield
+    dynacore.reset()

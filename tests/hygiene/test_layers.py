@@ -3,7 +3,7 @@
 import ast
 
 import pytest
-from tree import PACKAGES, imports, module_name, package_files, parse, place, run_time_nodes
+from hygiene.tree import PACKAGES, imports, module_name, package_files, parse, place, run_time_nodes
 
 # Each layer may import from itself and from those below it. docs/architecture.md draws the same picture.
 LAYERS = (
@@ -31,7 +31,7 @@ def test_packages_import_only_downwards(package):
     wrong = [
         f"{place(path, node)}: {package} imports {name}"
         for path in package_files(package)
-        for name, node in imports(path, module_name(path))
+        for name, node in imports(path)
         if name.split(".")[0] in above
     ]
     assert not wrong, "\n".join(wrong)
@@ -41,7 +41,7 @@ def test_bytecode_models_needs_no_torch():
     wrong = [
         place(path, node)
         for path in package_files("bytecode_models")
-        for name, node in imports(path, module_name(path))
+        for name, node in imports(path)
         if name.split(".")[0] in ("torch", "numpy")
     ]
     assert not wrong, "\n".join(wrong)
@@ -58,7 +58,7 @@ def test_layers_of_dynacore_import_only_downwards():
     for path in package_files("dynacore"):
         module = module_name(path)
         rank = RANK.get(unit(module), lowest)
-        for name, node in imports(path, module):
+        for name, node in imports(path):
             if name.split(".")[0] != "dynacore":
                 continue
             target = name.split(".")[1]
@@ -94,7 +94,7 @@ def direct_imports(path, module, known) -> set[str]:
         for inner in ast.walk(node)
     }
     found = set()
-    for name, node in imports(path, module):
+    for name, node in imports(path):
         if id(node) not in inside_functions:
             target = name if name in known else name.rpartition(".")[0]
             # A package's own __init__ has started by then; `from . import sibling` asks for the sibling.

@@ -4,7 +4,7 @@ import ast
 import re
 
 import pytest
-from tree import FUNCTION, PACKAGES, ROOT, dotted_names, files, imports, module_name, package_files, parse, place
+from hygiene.tree import FUNCTION, PACKAGES, ROOT, files, imports, names, package_files, parse, place
 
 MAX_FILE, MAX_FUNCTION = 600, 60
 VERSION_MODULE = re.compile(r"packages/bytecode_models/src/bytecode_models/v3\d+\.py")
@@ -26,7 +26,7 @@ def test_only_version_modules_ask_which_python_runs():
         f"{place(path, node)}: {name}"
         for path in package_sources()
         if not VERSION_MODULE.fullmatch(relative(path))
-        for name, node in [*dotted_names(parse(path)), *imports(path, module_name(path))]
+        for name, node in names(path)
         if name.startswith(VERSION_NAMES)
     ]
     assert not wrong, "\n".join(wrong)
@@ -37,7 +37,7 @@ def test_raw_bytecode_is_known_to_bytecode_models_alone():
         f"{place(path, node)}: {name}"
         for package in ("dynacore", "backend_gpu")
         for path in package_files(package)
-        for name, node in imports(path, module_name(path))
+        for name, node in imports(path)
         if name.split(".")[0] in ("dis", "opcode", "_opcode")
     ]
     assert not wrong, "\n".join(wrong)
@@ -63,7 +63,7 @@ def test_private_torch_api_is_named_in_one_module():
         f"{place(path, node)}: {name}"
         for path in package_sources()
         if relative(path) != TORCH_API
-        for name, node in [*dotted_names(parse(path)), *imports(path, module_name(path))]
+        for name, node in names(path)
         if private(name)
     ]
     assert not wrong, "\n".join(wrong)
@@ -73,7 +73,7 @@ def test_torch_dynamo_is_never_used():
     wrong = [
         f"{place(path, node)}: {name}"
         for path in package_sources()
-        for name, node in [*dotted_names(parse(path)), *imports(path, module_name(path))]
+        for name, node in names(path)
         if name == "torch._dynamo" or name.startswith("torch._dynamo.")
     ]
     assert not wrong, "\n".join(wrong)
@@ -109,12 +109,6 @@ def test_no_file_names_a_path_of_one_machine():
     assert not wrong, "\n".join(wrong)
 
 
-def test_public_functions_of_the_packages_have_docstrings():
-    """What `from package import *` gives is documented where it is defined."""
-    wrong = []
-    for package in PACKAGES:
-        for path in package_files(package):
-            tree = parse(path)
-            if not ast.get_docstring(tree) and path.name != "__init__.py":
-                wrong.append(f"{relative(path)}: no module docstring")
-    assert not wrong, "\n".join(wrong)
+def test_modules_say_what_they_are():
+    wrong = [relative(path) for path in package_sources() if not ast.get_docstring(parse(path))]
+    assert not wrong, f"no module docstring: {wrong}"

@@ -54,8 +54,9 @@ def run_time_nodes(tree: ast.AST) -> Iterator[ast.AST]:
         yield from run_time_nodes(child)
 
 
-def imports(path: Path, module: str) -> Iterator[tuple[str, ast.stmt]]:
-    """The absolute dotted names that a file imports at run time; `from a import b` gives `a.b`."""
+def imports(path: Path) -> Iterator[tuple[str, ast.stmt]]:
+    """The absolute dotted names that a module imports at run time; `from a import b` gives `a.b`."""
+    module = module_name(path)
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     for node in run_time_nodes(parse(path)):
         if isinstance(node, ast.Import):
@@ -71,8 +72,10 @@ def imports(path: Path, module: str) -> Iterator[tuple[str, ast.stmt]]:
                 yield f"{base}.{alias.name}", node
 
 
-def dotted_names(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """Every `a.b.c` in the code, with import aliases of `a` replaced by what they stand for."""
+def names(path: Path) -> Iterator[tuple[str, ast.AST]]:
+    """Every dotted name in a module: its imports, and each `a.b.c`, with an alias `a` replaced by its meaning."""
+    yield from imports(path)
+    tree = parse(path)
     aliases: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -1,0 +1,24 @@
+"""The place of dynacore's GPU backend. It generates no code yet, says so, and registers nothing."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from dynacore.errors import BackendError
+
+__all__ = ["BackendUnavailable", "available", "compile"]
+
+
+class BackendUnavailable(BackendError):
+    """This backend was asked to compile where it can't."""
+
+
+def available() -> bool:
+    """Whether `compile` can generate code on this machine."""
+    return False
+
+
+def compile(graph_module: Callable[..., Any], example_inputs: Sequence[Any]) -> NoReturn:
+    """Refuse to compile. The signature is that of every backend, so that passing this function gives the clear error."""
+    raise BackendUnavailable(
+        "backend_gpu generates no code yet; use backend='inductor', which hands the graphs to PyTorch's code generator"
+    )

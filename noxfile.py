@@ -21,6 +21,18 @@ PACKAGES = ("bytecode_models", "dynacore", "backend_gpu")
 GROUPS = nox.project.load_toml("pyproject.toml")
 
 
+def show_pyenv_versions() -> None:
+    """Select every version of the matrix that pyenv has: its shims hide those that aren't selected from nox."""
+    root = Path(os.environ.setdefault("PYENV_ROOT", str(Path.home() / ".pyenv")))
+    installed = [path.name for version in PYTHONS for path in sorted(root.glob(f"versions/{version}.*"))]
+    if installed:
+        selected = os.environ.get("PYENV_VERSION", "").split(":")
+        os.environ["PYENV_VERSION"] = ":".join(filter(None, dict.fromkeys([*selected, *installed])))
+
+
+show_pyenv_versions()
+
+
 def install_groups(session: nox.Session, *groups: str) -> None:
     """Install dependency groups of pyproject.toml.
 
@@ -44,7 +56,7 @@ def run_tests(session: nox.Session) -> None:
     """The whole suite; arguments behind ``--`` go to pytest."""
     install_groups(session, "torch", "programs", "test")
     install_packages(session, *PACKAGES)
-    session.run("pytest", "-n", "2", *session.posargs)
+    session.run("pytest", "-n", "2", "--timeout", "300", *session.posargs)
 
 
 nox.session(run_tests, name="tests")

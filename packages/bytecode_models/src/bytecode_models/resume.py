@@ -27,7 +27,7 @@ class _Layout(NamedTuple):
     at: int
     bound: tuple[int, ...]  # slots that get a value, free variables of the user excepted
     stack: tuple[bool, ...]  # per item: is it a value, not NULL?
-    exceptions: tuple[int, ...]  # where on the stack (previous, current) lie
+    handled: bool  # is an exception being handled?
 
 
 def resume_function(
@@ -37,21 +37,21 @@ def resume_function(
     locals: Sequence[Any],
     stack: Sequence[Any],
     *,
-    exc_positions: Sequence[int] = (),
+    handled: BaseException | None = None,
     closure_of: FunctionType | None = None,
 ) -> FunctionType:
     """A function of no arguments, to be called once, that runs the rest of a frame of `code` from instruction `index`.
 
     `locals` has one item per slot: a value, UNBOUND, or the cell itself where the slot is a cell or free variable (the
     cells of free variables come from `closure_of` where it is given). `stack` is the value stack, bottom to top, with
-    NULL where an item is empty, and `Instr.lasti` where a handler asks for it. At each of `exc_positions`, ascending,
-    lie a previous exception or None and the exception being handled, as ENTER_HANDLER left them. `index` may lie inside
-    a raw instruction.
+    NULL where an item is empty, and `Instr.lasti` where a handler asks for it. `handled` is the exception that the
+    frame is handling (the one before it lies on `stack`, where ENTER_HANDLER put it); without it sys.exc_info() stays
+    as it is. `index` may lie inside a raw instruction.
     """
     program = decode(code)
     if not program.is_function or program.is_generator or program.is_coroutine or program.is_async_generator:
         raise ValueError(f"{code!r} isn't the code of a plain function")
-    return _resume(program, index, globals, locals, stack, exc_positions, closure_of)
+    return _resume(program, index, globals, locals, stack, handled, closure_of)
 
 
 def resume_generator(
@@ -61,7 +61,7 @@ def resume_generator(
     locals: Sequence[Any],
     stack: Sequence[Any],
     *,
-    exc_positions: Sequence[int] = (),
+    handled: BaseException | None = None,
     closure_of: FunctionType | None = None,
     sent: bool = True,
 ) -> GeneratorType[Any, Any, Any] | CoroutineType[Any, Any, Any]:
@@ -74,11 +74,11 @@ def resume_generator(
     if not program.is_generator and not program.is_coroutine:
         raise ValueError(f"{code!r} isn't the code of a generator or coroutine")
     if not sent:
-        return _resume(program, index, globals, locals, stack, exc_positions, closure_of)()
+        return _resume(program, index, globals, locals, stack, handled, closure_of)()
     if program.instrs[index - 1].op is not Op.YIELD:
         raise ValueError(f"instruction {index} of {code!r} isn't behind a YIELD")
     # Running the YIELD itself suspends the generator with everything in place that throw() and close() look at.
-    generator = _resume(program, index - 1, globals, locals, [*stack, None], exc_positions, closure_of)()
+    generator = _resume(program, index - 1, globals, locals, [*stack, None], handled, closure_of)()
     generator.send(None)
     return generator
 
@@ -89,14 +89,14 @@ def _resume(
     globals: dict[str, Any],
     locals: Sequence[Any],
     stack: Sequence[Any],
-    exc_positions: Sequence[int],
+    handled: BaseException | None,
     closure_of: FunctionType | None,
 ) -> FunctionType:
     if len(locals) != len(program.names):
         raise ValueError(f"{program!r} has {len(program.names)} slots, not {len(locals)}")
     own = len(locals) - len(program.frees)
     bound = tuple(slot for slot in range(own) if locals[slot] is not UNBOUND)
-    layout = _Layout(index, bound, tuple(item is not NULL for item in stack), tuple(exc_positions))
+    layout = _Layout(index, bound, tuple(item is not NULL for item in stack), handled is not None)
     codes = program.resumption.codes
     built = codes.get(layout)
     if built is None:
@@ -106,18 +106,13 @@ def _resume(
     for at in _lastis(program, layout):
         stack[at] += shift
     free = locals[own:] if closure_of is None else closure_of.__closure__ or ()
-    values = [locals[slot] for slot in bound] + [stack[at] for at in _passed(layout)]
+    values = [locals[slot] for slot in bound] + [item for item in stack if item is not NULL]
+    if layout.handled:
+        values.append(handled)
     closure = (*free, *map(CellType, values))
     name = code.co_name if closure_of is None else closure_of.__name__
     # The one parameter that may be left is overwritten by the prefix.
     return FunctionType(code, globals, name, (None,) * code.co_argcount, closure)
-
-
-def _passed(layout: _Layout) -> Iterator[int]:
-    """The stack items that are handed over, in order. An exception that is the previous one of an inner handler is
-    known to the interpreter from the outer handler."""
-    derived = set(layout.exceptions[1:])
-    return (at for at, is_value in enumerate(layout.stack) if is_value and at not in derived)
 
 
 def _lastis(program: Program, layout: _Layout) -> tuple[int, ...]:
@@ -137,7 +132,7 @@ class _Encoder:
         self.layout = layout
         self.model = model
         self.original = program.code
-        self.extra = len(layout.bound) + sum(1 for _ in _passed(layout))
+        self.extra = len(layout.bound) + sum(layout.stack) + layout.handled
 
     def code(self) -> tuple[CodeType, int]:
         """The code, and how many units stand before the original ones."""
@@ -170,7 +165,7 @@ class _Encoder:
 
     def _fill(self) -> Iterator[tuple[str, int]]:
         """Raw instructions that make the frame what it was."""
-        bound, stack, exceptions = self.layout.bound, self.layout.stack, self.layout.exceptions
+        _, bound, stack, handled = self.layout
         frees = len(self.program.frees) + self.extra
         if frees:
             yield "COPY_FREE_VARS", frees
@@ -184,18 +179,14 @@ class _Encoder:
         for slot in bound:
             yield from _take(next(slots))
             yield "STORE_FAST", slot
-        for at, is_value in enumerate(stack):
-            if at in exceptions[1:]:
-                continue
-            if not is_value:
+        for is_value in stack:
+            if is_value:
+                yield from _take(next(slots))
+            else:
                 yield "PUSH_NULL", 0
-                continue
+        if handled:
             yield from _take(next(slots))
-            if at in exceptions:
-                # Not on the stack yet: it becomes the exception being handled, and PUSH_EXC_INFO finds it there.
-                yield "POP_EXCEPT", 0
-            elif at - 1 in exceptions:
-                yield "PUSH_EXC_INFO", 0
+            yield "POP_EXCEPT", 0  # what it pops is what sys.exc_info() gives from here on
 
     def _rest(self) -> tuple[tuple[tuple[str, int], ...], int]:
         """Raw instructions that finish the raw instruction in whose middle we are, and the offset to go on at."""

@@ -34,6 +34,7 @@ class Config:
     on_unsupported_python: Annotated[
         Literal["raise", "eager"], "what compile() does on an interpreter without a version model"
     ] = "raise"
+    allow_untested_torch: Annotated[bool, "go on with a torch outside the range that was tested"] = False
     verify: Annotated[bool, "check every graph and every guard against its Python twin (slow)"] = False
     capture_scalar_outputs: Annotated[bool, "let Tensor.item() be part of a graph"] = False
     inline_depth_limit: Annotated[int, "how many nested calls one capture follows"] = 200

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-Backend = Callable[..., Callable[..., Any]]
-"""`backend(graph_module, example_inputs)` gives the callable that runs in place of the graph."""
+from .backends import Backend, resolve
+from .errors import ArgumentError
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The arguments of `dynacore.compile`; `backend` is resolved and has `mode` and `options` applied."""
+    """The arguments of `dynacore.compile`. `backend` is resolved and has `mode` and `options` applied."""
 
     backend: Backend
     backend_name: str
@@ -21,3 +21,34 @@ class Options:
     dynamic: bool | None = None
     mode: str | None = None
     options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    requested: Backend | str = "eager"
+    """What was given as `backend`."""
+
+    def __reduce__(self) -> Any:
+        arguments = (self.requested, self.fullgraph, self.dynamic, self.mode, dict(self.options))
+        return make_options, arguments
+
+
+def make_options(
+    backend: Backend | str,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Options:
+    """Check every argument and resolve the backend. Raises before anything has changed."""
+    if not isinstance(fullgraph, bool):
+        raise ArgumentError(f"dynacore.compile(fullgraph=...): give True or False, not {fullgraph!r}")
+    if dynamic is not None and not isinstance(dynamic, bool):
+        raise ArgumentError(f"dynacore.compile(dynamic=...): give True, False or None, not {dynamic!r}")
+    given = MappingProxyType(dict(_checked_options(options)))
+    name, resolved = resolve(backend, mode, given, dynamic)
+    return Options(resolved, name, fullgraph, dynamic, mode, given, backend)
+
+
+def _checked_options(options: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
+        raise ArgumentError(f"dynacore.compile(options=...): give a dict with names as keys, not {options!r}")
+    return options

@@ -65,9 +65,9 @@ class BreakSite:
         text = reason(self.code).summary
         return f"{text}: {self.detail}" if self.detail else text
 
-    def describe(self) -> str:
+    def describe(self, title: str = "graph break") -> str:
         """Several lines: the code, the place with its source, the reason and the way out."""
-        lines = [f"graph break [{self.code}]"]
+        lines = [f"{title} [{self.code}]"]
         for file, line, function in (*reversed(self.callers), (self.file, self.line, self.function)):
             lines.append(f'  File "{file}", line {line}, in {function}')
             if source := linecache.getline(file, line).strip():

@@ -1,0 +1,45 @@
+"""A Python function around a callable that is none, so that everything compiled is a function."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import CodeType, FunctionType
+from typing import Any, cast
+
+FILENAME = "<dynacore>"
+"""`co_filename` of every shim; its frames are no part of the user's program."""
+
+
+def shim(target: Callable[..., Any]) -> FunctionType:
+    """A function that calls `target`."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return target(*args, **kwargs)
+
+    return _finish(call, target)
+
+
+def forward_shim(model: Any) -> FunctionType:
+    """A function that calls `model.forward`, looked up at each call."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return model.forward(*args, **kwargs)
+
+    return _finish(call, model.forward)
+
+
+def _finish(call: Callable[..., Any], wrapped: Callable[..., Any]) -> FunctionType:
+    """Give a shim the name, documentation and signature of what it calls; not its `__dict__`, which may be a model's."""
+    function = cast(FunctionType, functools.update_wrapper(call, wrapped, updated=()))
+    if not isinstance(getattr(wrapped, "__name__", None), str):
+        function.__name__ = type(wrapped).__name__
+        function.__qualname__ = type(wrapped).__qualname__
+    name, qualname = function.__name__, function.__qualname__
+    function.__code__ = function.__code__.replace(co_filename=FILENAME, co_name=name, co_qualname=qualname)
+    return function
+
+
+def is_shim(code: CodeType) -> bool:
+    """Whether this is the code of a function made here."""
+    return code.co_filename == FILENAME

@@ -8,8 +8,8 @@ from hygiene.tree import FUNCTION, PACKAGES, ROOT, files, imports, names, packag
 
 MAX_FILE, MAX_FUNCTION = 600, 60
 VERSION_MODULE = re.compile(r"packages/bytecode_models/src/bytecode_models/v3\d+\.py")
-VERSION_NAMES = ("sys.version_info", "sys.hexversion", "sys.version", "platform.python_version")
-C_VERSION_FILE = re.compile(r"(^|_)(compat|frame|version)\w*\.(c|h)$")
+VERSION_NAMES = ("sys.version_info", "sys.hexversion", "platform.python_version_tuple")
+C_VERSION_FILE = re.compile(r"cpython\w*\.[ch]")
 TORCH_API = "packages/dynacore/src/dynacore/torch_api.py"
 
 
@@ -47,7 +47,7 @@ def test_only_version_files_of_the_c_code_ask_which_python_compiles_them():
     wrong = [
         f"{relative(path)}:{number}: {line.strip()}"
         for path in files("*.[ch]")
-        if not C_VERSION_FILE.search(path.name)
+        if not C_VERSION_FILE.fullmatch(path.name)
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
         if re.search(r"\bPY_(VERSION_HEX|MAJOR_VERSION|MINOR_VERSION)\b", line)
     ]

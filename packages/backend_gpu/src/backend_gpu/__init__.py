@@ -18,7 +18,7 @@ def available() -> bool:
 
 
 def compile(graph_module: Callable[..., Any], example_inputs: Sequence[Any]) -> NoReturn:
-    """Refuse to compile. The signature is that of every backend, so that passing this function gives the clear error."""
+    """Refuse to compile. Its signature is that of a backend, so passing it to compile gives this error."""
     raise BackendUnavailable(
         "backend_gpu generates no code yet; use backend='inductor', which hands the graphs to PyTorch's code generator"
     )

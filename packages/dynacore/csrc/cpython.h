@@ -1,0 +1,39 @@
+/* What differs between releases of CPython, or needs its internal headers.
+ * cpython.c includes the one file cpython_3xx.h of the release that it is compiled for. */
+#ifndef DYNACORE_CPYTHON_H
+#define DYNACORE_CPYTHON_H
+
+#include <Python.h>
+#include <stdint.h>
+
+/* The most words that cpython_dict_value_words writes. */
+#define CPYTHON_MAX_DICT_WORDS 3
+
+/* A word of memory and what it held when a fact was recorded: the fact holds while the word does. */
+typedef struct {
+    const uint64_t *address;
+    uint64_t expected;
+} Word;
+
+/* Takes the current exception: one normalised object that holds its traceback. NULL when there is none. */
+PyObject *cpython_take_exception(void);
+
+/* Raises `exception` with the traceback that it holds, leaving its __context__ alone. Steals the reference. */
+void cpython_raise(PyObject *exception);
+
+/* Replaces the exception that this frame's sys.exc_info() sees; returns the previous one or NULL. Steals `exception`. */
+PyObject *cpython_swap_handled_exception(PyObject *exception);
+
+/* Where an object keeps its instance dict (made now if the values are inline), NULL when it has no such place. */
+PyObject **cpython_dict_slot(PyObject *object);
+
+/* The word that changes with every change of the dict, NULL when this CPython has none. */
+const uint64_t *cpython_dict_version(PyObject *dict);
+
+/* The word that changes with every change of the type or of its bases, NULL when it isn't valid now. */
+const uint64_t *cpython_type_version(PyTypeObject *type);
+
+/* Words that hold exactly while `dict` maps the str `key` to the same object. Returns their number, 0 when not found. */
+int cpython_dict_value_words(PyObject *dict, PyObject *key, Word *words);
+
+#endif

@@ -1,0 +1,43 @@
+/* The layout of dicts in 3.11 and 3.12: a version in every dict, keys that may be shared with values beside them. */
+
+const uint64_t *
+cpython_dict_version(PyObject *dict)
+{
+    _Pragma("GCC diagnostic push")
+    _Pragma("GCC diagnostic ignored \"-Wdeprecated-declarations\"")
+    return &((PyDictObject *)dict)->ma_version_tag;
+    _Pragma("GCC diagnostic pop")
+}
+
+static Word
+word_now(const void *address)
+{
+    return (Word){address, *(const uint64_t *)address};
+}
+
+int
+cpython_dict_value_words(PyObject *dict, PyObject *key, Word *words)
+{
+    PyDictObject *table = (PyDictObject *)dict;
+    PyDictKeysObject *keys = table->ma_keys;
+    if (!DK_IS_UNICODE(keys)) {
+        return 0;
+    }
+    PyDictUnicodeEntry *entries = DK_UNICODE_ENTRIES(keys);
+    for (Py_ssize_t i = 0; i < keys->dk_nentries; i++) {
+        if (entries[i].me_key == NULL || (entries[i].me_key != key && PyUnicode_Compare(entries[i].me_key, key) != 0)) {
+            continue;
+        }
+        words[0] = word_now(&table->ma_keys);
+        if (table->ma_values != NULL) { /* shared keys are only ever added to: the place stays the key's */
+            words[1] = word_now(&table->ma_values);
+            words[2] = word_now(&table->ma_values->values[i]);
+        }
+        else { /* the keys object may be emptied and filled anew in place */
+            words[1] = word_now(&entries[i].me_key);
+            words[2] = word_now(&entries[i].me_value);
+        }
+        return words[2].expected != 0 ? 3 : 0;
+    }
+    return 0;
+}

@@ -1,0 +1,118 @@
+"""Points, entries, guards and the trampoline: what runs on every call."""
+
+from collections.abc import Callable
+from types import CodeType
+from typing import Any, Final, final
+
+_Handler = tuple[type[BaseException] | tuple[type[BaseException], ...], Point, int, bool, int | None]
+_Frames = list[tuple[Point, list[Any]]]
+
+@final
+class Sentinel: ...
+
+UNBOUND: Final[Sentinel]
+"""Stands in a state for a local, cell or free variable slot without a value."""
+NULL: Final[Sentinel]
+"""Stands in a state for a NULL on the value stack."""
+capabilities: Final[dict[str, bool]]
+"""`dict_versions`, `type_versions`: which facts this interpreter lets the guards remember cheaply."""
+
+@final
+class Guards:
+    """What must hold of a state. `dynacore.guards.spec` describes the tuples."""
+
+    def __new__(cls, tree: tuple[Any, ...], n_handed: int) -> Guards: ...
+    def check(self, state: list[Any]) -> list[Any] | None:
+        """The handed objects, or None when a guard fails."""
+    @property
+    def tree(self) -> tuple[Any, ...]: ...
+    @property
+    def n_handed(self) -> int: ...
+    @property
+    def slow(self) -> int:
+        """How many accessors and checks call Python code."""
+    @property
+    def stats(self) -> dict[str, int]:
+        """Below const and weak roots: `walks`, `recordings`, and `recalls`, which needed no walk."""
+
+@final
+class Entry:
+    """Guards and the function that they protect."""
+
+    valid: bool
+    hits: int
+    data: Any
+    def __new__(
+        cls, guards: Guards, fn: Callable[..., Any], *, boxed: bool = False, data: Any = None
+    ) -> Entry: ...
+    @property
+    def guards(self) -> Guards: ...
+    @property
+    def fn(self) -> Callable[..., Any]: ...
+    @property
+    def boxed(self) -> bool: ...
+
+@final
+class Point:
+    """A place where execution can be entered."""
+
+    miss: Callable[[Point, list[Any]], Entry | None] | None
+    fallback: Callable[[list[Any]], Any]
+    line: int
+    data: Any
+    visible: bool
+    handlers: tuple[_Handler, ...]
+    def __new__(
+        cls,
+        miss: Callable[[Point, list[Any]], Entry | None] | None,
+        fallback: Callable[[list[Any]], Any],
+        *,
+        code: CodeType | None = None,
+        line: int = 0,
+        data: Any = None,
+    ) -> Point: ...
+    @property
+    def code(self) -> CodeType | None: ...
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Newest first."""
+    def add(self, entry: Entry) -> None: ...
+    def remove(self, entry: Entry) -> bool:
+        """Whether the entry was there."""
+    def clear(self) -> None: ...
+
+@final
+class Continuation:
+    """Frames still to run, innermost first. The trampoline takes the state lists over and changes them."""
+
+    def __new__(cls, frames: _Frames) -> Continuation: ...
+    @property
+    def frames(self) -> tuple[tuple[Point, list[Any]], ...]: ...
+    @property
+    def exception(self) -> BaseException | None: ...
+
+def resume(frames: _Frames, value: Any) -> Any:
+    """A continuation whose innermost frame gets `value` appended to its state; without frames, `value` itself."""
+
+def resume_raise(frames: _Frames, exc: BaseException) -> Continuation:
+    """A continuation that raises `exc` into the frames, innermost first."""
+
+@final
+class Compiled:
+    """A callable that binds arguments like `function` and enters `point`."""
+
+    __wrapped__: Callable[..., Any]
+    __name__: str
+    __qualname__: str
+    def __new__(cls, function: Callable[..., Any], point: Point) -> Compiled: ...
+    @property
+    def point(self) -> Point: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __get__(self, instance: object, owner: type | None = None) -> Any: ...
+    def __getattr__(self, name: str) -> Any: ...
+
+def set_handled_exception(exc: BaseException | None) -> BaseException | None:
+    """Replace what `sys.exc_info()` sees; returns what it was."""
+
+def disable_depth(change: int) -> int:
+    """Add +1, -1 or 0 to this thread's depth. Above 0, a `Compiled` calls its function as it is."""

@@ -1,0 +1,134 @@
+"""One operation's arguments: as stand-ins for inference, and as nodes for the graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..reasons import Break
+from ..torch_api import device_types
+from ..values import Const, DictObj, Host, Known, ListObj, SliceObj, Tensor, TupleObj, Value
+from . import ops
+
+#: Python's types where torch takes them for dtypes
+DTYPES = {float: torch.float64, int: torch.int64, bool: torch.bool, complex: torch.complex128}
+
+#: operations whose result has the same metadata for every int or float operand, and which fail for none
+OPEN_SCALARS = frozenset(
+    "add sub mul truediv div true_divide rsub iadd isub imul itruediv eq ne lt le gt ge "
+    "__add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __iadd__ __isub__ __imul__ __itruediv__ "
+    "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ add_ sub_ mul_ div_".split()
+)
+PASSED_AS_THEY_ARE = (*device_types(), type(None), type(Ellipsis))
+
+
+class Arguments:
+    """The arguments of one call, seen from both sides.
+
+    `args` and `kwargs` hold stand-ins; `for_fx()` gives the same structure with nodes. Scalars that are only known when the
+    entry runs become inputs of the graph where they are plain operands, and constants elsewhere.
+    """
+
+    __slots__ = ("args", "before", "by_fake", "graph", "hosts", "kwargs", "kwvalues", "name", "run", "target", "tensors", "values")
+
+    def __init__(self, graph: Any, target: Any, name: str, values: list[Value], kwvalues: dict[str, Value]):
+        self.graph = graph
+        self.target = self.run = target
+        self.name = name
+        self.values = values
+        self.kwvalues = kwvalues
+        self.tensors: list[Tensor] = []
+        self.hosts: dict[int, Any] = {}
+        open_scalars = name in OPEN_SCALARS and not kwvalues and any(accepts_scalar(value) for value in values)
+        self.args = [
+            value.example if open_scalars and type(value) is Host and value.cls in (int, float) else self.stand_in(value)
+            for value in values
+        ]
+        self.kwargs = {key: self.stand_in(value) for key, value in kwvalues.items()}
+        self.by_fake = {id(tensor.fake): tensor for tensor in self.tensors}
+        self.before = [fingerprint(tensor.fake) for tensor in self.tensors]
+
+    def stand_in(self, value: Value) -> Any:
+        """The object that takes `value`'s place during inference."""
+        kind = type(value)
+        if kind is Tensor:
+            if not plain(value.cls):
+                raise Break("tensor-subclass", value.cls.__qualname__)
+            self.tensors.append(value)
+            return value.fake
+        if kind is Const:
+            return number(value.value)
+        if kind is Host:
+            constant = self.hosts[id(value)] = self.graph.m.specialise(value).value
+            return constant
+        if kind is Known:
+            if isinstance(value.obj, type) and value.obj in DTYPES:
+                return DTYPES[value.obj]
+            if isinstance(value.obj, PASSED_AS_THEY_ARE) or self.user_function(value.obj):
+                self.graph.m.constant_of(value)  # it is relied on by identity
+                return value.obj
+            raise Break("graph-input", f"{self.name} of {type(value.obj).__name__}")
+        if kind is TupleObj:
+            return tuple([self.stand_in(item) for item in value.items])
+        if kind is ListObj and value.cls is list:
+            return [self.stand_in(item) for item in value.items]
+        if kind is SliceObj:
+            return slice(*[self.stand_in(item) for item in value.items])
+        if kind is DictObj and value.cls is dict:
+            return {self.graph.m.constant_of(k): self.stand_in(v) for k, v in self.graph.m.d_items(value)}
+        raise Break("graph-input", f"{self.name} of {value.cls.__name__}")
+
+    def user_function(self, obj: Any) -> bool:
+        """Whether a declared leaf may be handed this object as it is."""
+        return id(self.target) in ops.ALLOWED and callable(obj)
+
+    def mutated(self) -> bool:
+        """Whether inference changed an argument."""
+        return any(fingerprint(tensor.fake) != before for tensor, before in zip(self.tensors, self.before))
+
+    def for_fx(self) -> tuple[tuple, dict[str, Any]]:
+        """The arguments as nodes and constants."""
+        return tuple([self.to_fx(v) for v in self.values]), {k: self.to_fx(v) for k, v in self.kwvalues.items()}
+
+    def to_fx(self, value: Value) -> Any:
+        """One argument as `torch.fx` takes it."""
+        kind = type(value)
+        if kind is Tensor:
+            return self.graph.node_of(value)
+        if kind is Const:
+            return number(value.value)
+        if kind is Host:
+            return self.hosts[id(value)] if id(value) in self.hosts else self.graph.node_of(value)
+        if kind is TupleObj:
+            return tuple([self.to_fx(item) for item in value.items])
+        if kind is ListObj:
+            return [self.to_fx(item) for item in value.items]
+        if kind is SliceObj:
+            return slice(*[self.to_fx(item) for item in value.items])
+        if kind is DictObj:
+            return {self.graph.m.constant_of(k): self.to_fx(v) for k, v in self.graph.m.d_items(value)}
+        return DTYPES.get(value.obj, value.obj) if isinstance(value.obj, type) else value.obj
+
+
+def accepts_scalar(value: Value) -> bool:
+    """Whether the value is a tensor with which any int or float can be combined without an error that depends on it."""
+    return type(value) is Tensor and (value.fake.dtype.is_floating_point or value.fake.dtype is torch.int64)
+
+
+def plain(cls: type) -> bool:
+    """Whether tensors of this class behave as torch.Tensor does."""
+    return cls is torch.Tensor or cls is torch.nn.Parameter
+
+
+def fingerprint(fake: torch.Tensor) -> tuple:
+    """What an in-place operation changes."""
+    version = None if fake.is_inference() else fake._version
+    return version, fake.shape, fake.stride(), fake.dtype, fake.requires_grad
+
+
+def number(value: Any) -> Any:
+    """A constant as torch's argument parser takes it: NumPy's scalars as Python's."""
+    if type(value).__module__ == "numpy":
+        return value.item()
+    return value

@@ -1,0 +1,201 @@
+"""The graph of one capture: operations are appended as the machine meets them; `finish` makes it a module."""
+
+from __future__ import annotations
+
+import keyword
+import linecache
+import operator
+import re
+from typing import Any
+
+import torch
+from torch.fx import Graph as FxGraph
+from torch.fx import GraphModule, Node
+
+from ..config import config
+from ..reasons import Break
+from ..values import NONE, Const, DictObj, Host, Known, ListObj, Obj, SliceObj, Tensor, TupleObj, Value
+from . import devices, liveness, ops, tensors
+from .arguments import Arguments
+from .meta import TensorSpec, infer, stand_in
+from .state import TorchState
+
+#: tensor types without behaviour of their own
+PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+class Graph:
+    """One graph under construction."""
+
+    def __init__(self, machine: Any):
+        self.m = machine
+        self.fx = FxGraph()
+        self.inputs: list[Tensor | Host] = []
+        self.state = TorchState()
+        self.where: tuple[str, int] = ("", 0)
+        self.n_ops = 0
+        self._after_inputs: Node | None = None
+        self._names: set[str] = set()
+
+    is_op = staticmethod(ops.is_op)
+
+    # -- inputs ---------------------------------------------------------------------------------------------------------
+
+    def tensor_input(self, obj: torch.Tensor, source: Any) -> Tensor:
+        """The value of a tensor from outside, with the guard on its metadata."""
+        cls = type(obj)
+        if cls not in PLAIN:
+            raise Break("tensor-subclass", f"{cls.__module__}.{cls.__qualname__}")
+        fake = stand_in(obj)
+        source.check("tensor", TensorSpec(obj))
+        return Tensor(fake, obj.device, cls, None, obj, source)
+
+    def node_of(self, value: Tensor | Host) -> Node:
+        """The node that computes `value`; inputs and items of results get theirs at the first use."""
+        node = value.node
+        if node is None:
+            node = value.node = self._placeholder(value)
+        elif type(node) is tuple:
+            parent, index = node
+            node = value.node = self._append("call_function", operator.getitem, (parent, index), {})
+        return node
+
+    def _placeholder(self, value: Tensor | Host) -> Node:
+        name = readable(str(value.source), self._names)
+        after = self._after_inputs
+        with self.fx.inserting_after(after) if after is not None else self.fx.inserting_before(first_node(self.fx)):
+            node = self.fx.placeholder(name)
+        self._after_inputs = node
+        if type(value) is Tensor:
+            node.meta["example_value"] = value.fake
+        self.inputs.append(value)
+        return node
+
+    # -- operations -----------------------------------------------------------------------------------------------------
+
+    def call(self, target: Any, args: list[Value], kwargs: dict[str, Value] | None = None, method: bool = False) -> Value:
+        """Append the operation `target(*args, **kwargs)`; with `method`, `target` is the name of a method of `args[0]`."""
+        if method:
+            target = getattr(torch.Tensor, target)
+        name = ops.name_of(target)
+        kwargs = kwargs or {}
+        code = ops.refusal(target, name)
+        if code is not None:
+            raise Break(code, name)
+        special = tensors.METHODS.get(name)
+        if special is not None and args and type(args[0]) is Tensor:
+            answer = special(self, *args, **kwargs)
+            if answer is not None:
+                return answer
+        call = Arguments(self, target, name, args, kwargs)
+        device = devices.of_result(call)
+        result = infer(call.run, call.args, call.kwargs, self.state)
+        if isinstance(result, torch.dtype):
+            return self.m.const(result)
+        return self._record(call, result, device)
+
+    def _record(self, call: Arguments, result: Any, device: torch.device | None) -> Value:
+        """Append the node of an operation that inference let pass, and give its result as values."""
+        checked(result, call.name)
+        args, kwargs = call.for_fx()
+        if ops.is_method(call.target) and call.values and type(call.values[0]) is Tensor:
+            node = self._append("call_method", call.name, args, kwargs)
+        else:
+            node = self._append("call_function", call.target, args, kwargs)
+        self.n_ops += 1
+        node.meta["mutates"] = call.mutated() or result is None
+        if isinstance(result, torch.Tensor):
+            node.meta["example_value"] = result
+        return self._result(result, node, call.by_fake, device)
+
+    def _append(self, op: str, target: Any, args: tuple, kwargs: dict) -> Node:
+        node = self.fx.create_node(op, target, args, kwargs)
+        node.meta["where"] = self.where
+        return node
+
+    def _result(self, result: Any, node: Any, known: dict[int, Tensor], device: Any) -> Value:
+        """The value of what an operation returned; an argument that is returned stays the same value."""
+        if isinstance(result, torch.Tensor):
+            same = known.get(id(result))
+            if same is not None:
+                return same
+            return Tensor(result, device, torch.Tensor, node)
+        if result is None:
+            return NONE
+        if isinstance(result, (tuple, list)):
+            items = [self._result(item, self._item(node, i), known, device) for i, item in enumerate(result)]
+            if type(result) is list:
+                return ListObj(list(items))
+            return TupleObj(items, type(result))
+        return self.m.const(result)
+
+    def _item(self, node: Any, index: int) -> Any:
+        """The place of a result's item: made a node when it is used."""
+        if type(node) is tuple:
+            node = self._append("call_function", operator.getitem, node, {})
+        return node, index
+
+    def state_call(self, target: Any, *args: Any) -> None:
+        """Append a call that sets torch's state."""
+        node = self._append("call_function", target, args, {})
+        node.meta["mutates"] = True
+
+    def attribute(self, value: Tensor, name: str) -> Value | None:
+        """The attribute `name` of a tensor, None when it has no such attribute."""
+        return tensors.tensor_attr(self.m, value, name)
+
+    # -- the end ----------------------------------------------------------------------------------------------------------
+
+    def finish(self, outputs: list[Tensor]) -> tuple[GraphModule, list[Tensor | Host]]:
+        """The graph as a module that returns the tuple of `outputs`, and the values of its inputs in order."""
+        self._append("output", "output", (tuple(self.node_of(value) for value in outputs),), {})
+        liveness.remove_dead(self.fx)
+        used = {node for node in self.fx.nodes if node.op == "placeholder"}
+        self.inputs = [value for value in self.inputs if value.node in used]
+        traces: dict[tuple[str, int], str] = {}
+        for node in self.fx.nodes:
+            where = node.meta.pop("where", None)
+            node.meta.pop("mutates", None)
+            if where is not None:
+                if where not in traces:
+                    traces[where] = stack_trace(*where)
+                node.meta["stack_trace"] = traces[where]
+        if config.verify:
+            self.fx.lint()
+        return GraphModule(torch.nn.Module(), self.fx, "CapturedGraph"), self.inputs
+
+
+def first_node(graph: FxGraph) -> Node:
+    """Where the inputs of an empty graph go: before everything else."""
+    return next(iter(graph.nodes), graph._root)
+
+
+def stack_trace(file: str, line: int) -> str:
+    """The place in the form of a traceback, as `torch.fx` users know it."""
+    return f'  File "{file}", line {line}\n    {linecache.getline(file, line).strip()}\n'
+
+
+def readable(path: str, taken: set[str]) -> str:
+    """A placeholder's name after the path of its source."""
+    name = re.sub(r"\W+", "_", path).strip("_").lower()[-60:].strip("_") or "x"
+    name = re.sub(r"_+", "_", name)
+    if name[0].isdigit() or keyword.iskeyword(name):
+        name = f"in_{name}"
+    taken.add(name)
+    return name
+
+
+def checked(result: Any, name: str) -> None:
+    """Refuse results that a graph can't carry."""
+    if isinstance(result, torch.Tensor):
+        if type(result) not in PLAIN:
+            raise Break("tensor-subclass", name)
+        if result.layout is not torch.strided:
+            raise Break("op-unsupported", f"{name} returns a tensor of layout {result.layout}")
+    elif isinstance(result, (tuple, list)):
+        for item in result:
+            checked(item, name)
+    elif isinstance(result, (bool, int, float, complex)):
+        raise Break("tensor-to-python", name)
+    elif result is not None and not isinstance(result, (torch.dtype, torch.device)):
+        raise Break("op-unsupported", f"{name} returns {type(result).__name__}")

@@ -1,0 +1,92 @@
+"""Stand-ins: tensors without data that mirror shape, strides, dtype and the autograd flags of the program's tensors.
+
+An operation is run once on stand-ins to learn what it returns. They live on torch's `meta` device; the program's device
+is kept beside them (`values.Tensor.device`). Real tensors are only read, and the process's state is as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..reasons import Break
+from ..torch_api import InferenceMode, set_conj, set_grad_enabled, set_neg
+from .state import TorchState
+
+META = torch.device("meta")
+
+
+class TensorSpec:
+    """What a tensor guard holds a tensor to: the example itself and the metadata that messages show."""
+
+    __slots__ = ("device", "dtype", "example", "requires_grad", "shape", "stride")
+
+    def __init__(self, example: torch.Tensor):
+        self.example = example
+        self.shape = tuple(example.shape)
+        self.stride = example.stride()
+        self.dtype = example.dtype
+        self.device = example.device
+        self.requires_grad = example.requires_grad
+
+    def __repr__(self) -> str:
+        grad = ", requires_grad" if self.requires_grad else ""
+        return f"tensor({list(self.shape)}, {self.dtype}, {self.device}, strides {list(self.stride)}{grad})"
+
+
+def stand_in(real: torch.Tensor) -> torch.Tensor:
+    """A stand-in for a tensor from outside."""
+    if real.layout is not torch.strided or real.is_quantized or real.is_nested:
+        raise Break("op-unsupported", f"a tensor of layout {real.layout}")
+    with InferenceMode(real.is_inference()):
+        fake = torch.empty_strided(real.shape, real.stride(), dtype=real.dtype, device=META)
+        if real.is_conj():
+            set_conj(fake, True)
+        if real.is_neg():
+            set_neg(fake, True)
+    if real.requires_grad:
+        fake = with_grad(fake, real.is_leaf)
+    return fake
+
+
+def with_grad(fake: torch.Tensor, leaf: bool) -> torch.Tensor:
+    """`fake` requiring grad, as a leaf or as some operation's result."""
+    before = torch.is_grad_enabled()
+    set_grad_enabled(True)
+    try:
+        fake.requires_grad_()
+        return fake if leaf else non_leaf(fake)
+    finally:
+        set_grad_enabled(before)
+
+
+def non_leaf(leaf: torch.Tensor) -> torch.Tensor:
+    """A tensor like `leaf` that isn't one."""
+    copy = leaf.clone()
+    if copy.stride() == leaf.stride():
+        return copy
+    # clone() packs expanded and gapped tensors; this keeps the strides, and the result is no view of a leaf.
+    return copy.new_empty_strided(leaf.shape, leaf.stride()).add_(leaf.sum())
+
+
+def infer(run: Callable[..., Any], args: Any, kwargs: dict[str, Any], state: TorchState) -> Any:
+    """Run an operation on stand-ins, in the modes that the program has set at this point.
+
+    Whatever it raises becomes a `Break`: the real run raises the real error, or works.
+    """
+    before = torch.is_grad_enabled()
+    try:
+        if torch.is_inference_mode_enabled() is not state.inference:
+            with InferenceMode(state.inference):
+                set_grad_enabled(state.grad)
+                return run(*args, **kwargs)
+        set_grad_enabled(state.grad)
+        return run(*args, **kwargs)
+    except Break:
+        raise
+    except Exception as error:
+        raise Break("op-failed-on-meta", f"{getattr(run, '__name__', run)}: {error}") from None
+    finally:
+        set_grad_enabled(before)

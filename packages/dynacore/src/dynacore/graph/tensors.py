@@ -1,0 +1,119 @@
+"""Attributes of tensors, and methods that only read metadata: constants under the guard on the tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..reasons import Break
+from ..values import Const, Tensor, TupleObj, Value
+
+#: attributes that the stand-in has right
+FROM_STAND_IN = frozenset(
+    "shape dtype ndim requires_grad is_leaf layout itemsize nbytes is_sparse is_sparse_csr is_quantized is_mkldnn is_nested "
+    "retains_grad".split()
+)
+#: attributes that are operations: views of the tensor
+VIEWS = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))
+#: attributes that say whether the tensor is on a device
+DEVICE_FLAGS = frozenset("is_cpu is_cuda is_xpu is_mps is_meta is_xla is_ipu is_maia is_mtia is_vulkan".split())
+
+
+def tensor_attr(m: Any, t: Tensor, name: str) -> Value | None:
+    """The attribute `name` of `t`; None when it isn't known here."""
+    if name == "shape":
+        return size_value(m, t.fake.shape)
+    if name == "device":
+        return m.const(t.device)
+    if name in FROM_STAND_IN:
+        return m.const(getattr(t.fake, name))
+    if name in DEVICE_FLAGS:
+        return Const(t.device.type == name[3:])
+    if name in VIEWS:
+        return m.graph.call(getattr, [t, Const(name)])
+    if name == "grad_fn":
+        return no_history(t)
+    if name == "grad":
+        return gradient(m, t)
+    if name == "__class__":
+        return m.const(t.cls)
+    if hasattr(torch.Tensor, name):
+        return None
+    return own_attribute(m, t, name)
+
+
+def size_value(m: Any, size: torch.Size) -> TupleObj:
+    """A torch.Size as a value."""
+    return TupleObj([m.const(n) for n in size], torch.Size)
+
+
+def no_history(t: Tensor) -> Value:
+    """`grad_fn`, as long as it is None."""
+    if t.fake.grad_fn is not None:
+        raise Break("autograd", "Tensor.grad_fn")
+    return Const(None)
+
+
+def gradient(m: Any, t: Tensor) -> Value:
+    """`grad`: of a tensor from outside what is there; a tensor made here has none yet."""
+    if t.obj is not None:
+        if not t.obj.is_leaf and not t.obj.retains_grad:
+            raise Break("autograd", "Tensor.grad of a tensor that isn't a leaf")
+        return m.wrap(t.obj.grad, t.source.child("slot", "grad"))
+    if not t.fake.is_leaf:
+        raise Break("autograd", "Tensor.grad of a tensor that isn't a leaf")
+    return Const(None)
+
+
+def own_attribute(m: Any, t: Tensor, name: str) -> Value | None:
+    """What the program stored on a tensor from outside."""
+    if t.obj is None or t.source is None:
+        return None
+    namespace = t.source.child("dict")
+    if name in t.obj.__dict__:
+        return m.wrap(t.obj.__dict__[name], namespace.child("key", name))
+    namespace.check("lacks", name)
+    return None
+
+
+# -- methods ------------------------------------------------------------------------------------------------------------
+
+
+def metadata(name: str) -> Callable[..., Value]:
+    """The handler of a method that reads metadata alone: its answer is a constant."""
+
+    def read(graph: Any, t: Tensor, *args: Value, **kwargs: Value) -> Value:
+        m = graph.m
+        others = [value.fake if type(value) is Tensor else m.constant_of(value) for value in args]
+        try:
+            answer = getattr(t.fake, name)(*others, **{key: m.constant_of(value) for key, value in kwargs.items()})
+        except Exception as error:
+            raise Break("op-failed-on-meta", f"{name}: {error}") from None
+        return size_value(m, answer) if type(answer) is torch.Size else m.const(answer)
+
+    return read
+
+
+def get_device(graph: Any, t: Tensor) -> Value:
+    """`Tensor.get_device`: the index, -1 on the CPU."""
+    return Const(-1 if t.device.index is None else t.device.index)
+
+
+def requires_grad_(graph: Any, t: Tensor, requires_grad: Value = Const(True)) -> Value:  # noqa: B008
+    """`Tensor.requires_grad_`: nothing to do, or a change that a graph shouldn't hide."""
+    if graph.m.constant_of(requires_grad) is not t.fake.requires_grad:
+        raise Break("autograd", "Tensor.requires_grad_ changes the tensor")
+    return t
+
+
+METHODS: dict[str, Callable[..., Value | None]] = {
+    name: metadata(name)
+    for name in (
+        "size stride dim ndimension numel nelement element_size is_contiguous is_floating_point is_complex is_signed "
+        "is_same_size is_inference has_names is_conj is_neg __len__"
+    ).split()
+}
+METHODS["get_device"] = get_device
+METHODS["requires_grad_"] = requires_grad_

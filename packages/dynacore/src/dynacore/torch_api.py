@@ -1,0 +1,110 @@
+"""Every private name of torch that dynacore uses, in this one file. Checked against each supported torch by a test.
+
+What is slow to import is imported inside the function that needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+
+Tensor = torch.Tensor
+
+# --- graph: what a torch operation is -----------------------------------------------------------------------------------
+
+VARIABLE_FUNCTIONS = torch._C._VariableFunctions  # the C functions behind `torch.*`
+OPERATOR_TYPES = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)
+
+
+def device_types() -> tuple[type, ...]:
+    """The types of torch's constants: devices (compared by value), then those whose instances are unique."""
+    return torch.device, torch.dtype, torch.layout, torch.memory_format
+
+
+def op_namespaces() -> Iterator[Any]:
+    """The objects whose attributes are operations written in C."""
+    yield VARIABLE_FUNCTIONS
+    for name in ("_nn", "_fft", "_linalg", "_special", "_sparse", "_nested"):
+        namespace = getattr(torch._C, name, None)
+        if namespace is not None:
+            yield namespace
+
+
+def overload_tags(name: str) -> set[Any]:
+    """The tags of all overloads of the ATen operation `name`; empty when there is none."""
+    packet = getattr(torch.ops.aten, name, None)
+    if packet is None:
+        return set()
+    return {tag for overload in packet.overloads() for tag in getattr(packet, overload).tags}
+
+
+def is_view_op(name: str) -> bool:
+    """Whether the ATen operation `name` only makes views."""
+    packet = getattr(torch.ops.aten, name, None)
+    return packet is not None and any(getattr(packet, overload).is_view for overload in packet.overloads())
+
+
+# --- graph: tensors -----------------------------------------------------------------------------------------------------
+
+set_conj = torch._C._set_conj
+set_neg = torch._C._set_neg
+
+
+def storage_key(tensor: torch.Tensor) -> int:
+    """Identifies the memory behind a tensor."""
+    return tensor.untyped_storage()._cdata
+
+
+# --- graph: state that changes what operations do -----------------------------------------------------------------------
+
+set_grad_enabled = torch._C._set_grad_enabled
+InferenceMode = torch._C._InferenceMode
+get_tracing_state = torch._C._get_tracing_state
+any_autocast_enabled = torch._C._is_any_autocast_enabled
+function_mode_depth = torch._C._len_torch_function_stack
+dispatch_mode_depth = torch._C._len_torch_dispatch_stack
+functorch_interpreter = torch._C._functorch.peek_interpreter_stack
+
+
+def global_state_check() -> Callable[[], bool]:
+    """A C callable that says whether torch's state is what it is now.
+
+    It covers grad mode, autocast, the default dtype, determinism, the number of threads, reduced-precision switches and
+    whether `__torch_function__` is disabled.
+    """
+    return torch._C._dynamo.guards.GlobalStateGuard().check
+
+# --- backends -----------------------------------------------------------------------------------------------------
+
+
+def aot_eager(gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+    """The graph through AOTAutograd, forward and backward, without code generation."""
+    from torch._functorch.aot_autograd import aot_module_simplified, make_boxed_func
+
+    def run_as_it_is(graph: torch.fx.GraphModule, _inputs: Sequence[Any]) -> Callable[..., Any]:
+        return make_boxed_func(graph.forward)
+
+    return aot_module_simplified(gm, inputs, run_as_it_is, keep_inference_input_mutations=True)
+
+
+def inductor(gm: torch.fx.GraphModule, inputs: Sequence[Any], patches: Mapping[str, Any]) -> Callable[..., Any]:
+    """The graph compiled by TorchInductor, with these of its settings."""
+    from torch._inductor.compile_fx import compile_fx
+
+    return compile_fx(gm, inputs, config_patches=dict(patches))
+
+
+def inductor_mode(mode: str, dynamic: bool | None) -> dict[str, Any]:
+    """The settings of TorchInductor that a mode of torch.compile stands for."""
+    from torch._inductor import list_mode_options
+
+    return list_mode_options(mode, dynamic)
+
+
+def inductor_settings() -> dict[str, Any]:
+    """Every setting of TorchInductor with its value."""
+    from torch._inductor import config
+
+    return config.get_config_copy()

@@ -24,7 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @overload
-def compile(  # noqa: A001
+def compile(
     model: None = None,
     *,
     fullgraph: bool = False,
@@ -35,7 +35,7 @@ def compile(  # noqa: A001
     disable: bool = False,
 ) -> Callable[[F], F]: ...
 @overload
-def compile(  # noqa: A001
+def compile(
     model: F,
     *,
     fullgraph: bool = False,
@@ -45,7 +45,7 @@ def compile(  # noqa: A001
     options: Mapping[str, Any] | None = None,
     disable: bool = False,
 ) -> F: ...
-def compile(  # noqa: A001
+def compile(
     model: Any = None,
     *,
     fullgraph: bool = False,
@@ -69,14 +69,9 @@ def compile(  # noqa: A001
         options: Settings for the backend.
         disable: Give `model` back as it is.
     """
-    compiler = Compiler(make_options(backend, fullgraph, dynamic, mode, options))
-    if disable:
-        compiler = _unchanged
+    checked = make_options(backend, fullgraph, dynamic, mode, options)
+    compiler = _check_callable if disable else Compiler(checked)
     return compiler if model is None else compiler(model)
-
-
-def _unchanged(target: F) -> F:
-    return _check_callable(target)
 
 
 def _check_callable(target: Any) -> Any:
@@ -124,7 +119,7 @@ class Compiler:
         return compiled
 
     def _class(self, cls: type) -> type:
-        """Compile the calls of a class's instances; in place, so that names, `super()` and pickling stay as they are."""
+        """Compile the calls of a class's instances. In place: names, `super()` and pickling stay as they are."""
         method = next((vars(base)["__call__"] for base in cls.__mro__ if "__call__" in vars(base)), None)
         if method is None:
             raise ArgumentError(
@@ -151,7 +146,7 @@ def options_of(compiled: Any) -> Options:
 
 
 def compile_afresh(target: Callable[..., Any]) -> Any:
-    """Compile with the options that `target` was compiled with, or backend "eager", and without anything captured before.
+    """Compile with what `target` was compiled with, or backend "eager", and nothing captured before.
 
     Never with `fullgraph=True`: this is for looking at what happens.
     """
@@ -169,7 +164,7 @@ def _is_disabled_module(target: nn.Module) -> bool:
 
 
 def reset() -> None:
-    """Forget everything captured, counted and logged. Compiled functions stay usable: their next calls capture again."""
+    """Forget everything captured, counted and logged. Compiled functions capture again at their next calls."""
     if (capture := sys.modules.get("dynacore.capture")) is not None:
         capture.reset()
     stats.reset()

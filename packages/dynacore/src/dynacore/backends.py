@@ -101,7 +101,7 @@ def _lookup(name: str) -> Backend:
     try:
         return found.load()
     except Exception as error:
-        raise BackendError(f"the backend {name!r}, an entry point at {found.value}, can't be loaded: {error}") from error
+        raise BackendError(f"the backend {name!r}, an entry point at {found.value}, doesn't load: {error}") from error
 
 
 def _entry_points() -> dict[str, metadata.EntryPoint]:
@@ -210,7 +210,7 @@ def call_backend(
 ) -> Compiled:
     """Compile a graph, holding the backend to the protocol.
 
-    The callable given back checks the number of outputs in its first call; `install` then gets the one without the check.
+    The callable given back checks the number of outputs in its first call; `install` then gets the unchecked one.
     A backend that raises is a `BackendError`, or with `config.suppress_errors` a warning and the graph run eagerly.
     """
     # A backend may have changed the graph before it fails.
@@ -240,7 +240,7 @@ def _checking(name: str, compiled: Compiled, n_outputs: int, install: Callable[[
         outputs = compiled(*inputs)
         if not isinstance(outputs, (tuple, list)):
             raise BackendError(
-                f"backend {name!r}: the compiled graph must return a tuple or list, and returned a {type(outputs).__name__}"
+                f"backend {name!r}: the compiled graph must return a tuple or list, not a {type(outputs).__name__}"
             )
         if len(outputs) != n_outputs:
             raise BackendError(

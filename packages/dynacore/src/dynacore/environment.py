@@ -5,9 +5,12 @@ Not at import: `config.on_unsupported_python = "eager"` must be settable first.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import platform
 from types import ModuleType
+
+import bytecode_models
 
 from . import logs
 from .config import config
@@ -16,34 +19,35 @@ from .errors import MissingExtension, UnsupportedPython, UnsupportedTorch
 OLDEST_TORCH = (2, 11)
 NEWEST_TORCH = (2, 15)
 
-_checked = False
-
 
 def ready() -> bool:
     """Whether programs can be captured here. Raises where they can't, unless the settings say to run them eagerly."""
-    global _checked
-    if not _checked:
-        if not _python_supported():
-            return False
-        check_torch()
-        extension()
-        _checked = True
-    return True
-
-
-def _python_supported() -> bool:
-    from bytecode_models import UnsupportedVersion, current
-
     try:
-        current()
-    except UnsupportedVersion as error:
-        text = f"dynacore has no model of {platform.python_implementation()} {platform.python_version()}: {error}"
+        _check()
+    except UnsupportedPython as error:
         if config.on_unsupported_python == "raise":
-            way_out = 'Use a supported CPython, or set dynacore.config.on_unsupported_python = "eager"'
-            raise UnsupportedPython(f"{text}. {way_out} to run programs uncompiled.") from error
-        logs.warn_once("unsupported-python", f"{text}. Functions run uncompiled.")
+            raise
+        logs.warn_once("unsupported Python", f"{error} Functions run uncompiled.")
         return False
     return True
+
+
+@functools.cache
+def _check() -> None:
+    check_python()
+    check_torch()
+    extension()
+
+
+def check_python() -> None:
+    """Raise `UnsupportedPython` where there is no model of the running interpreter's bytecode."""
+    try:
+        bytecode_models.current()
+    except bytecode_models.UnsupportedVersion as error:
+        raise UnsupportedPython(
+            f"dynacore can't capture under {platform.python_implementation()} {platform.python_version()}: {error}. "
+            'Use a supported one, or set dynacore.config.on_unsupported_python = "eager" to run everything uncompiled.'
+        ) from error
 
 
 def check_torch() -> None:

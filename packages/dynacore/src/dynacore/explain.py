@@ -83,11 +83,10 @@ class Explanation:
         lines: list[str] = []
         for number, cost in enumerate(self.break_costs, 1):
             lines.append(cost.site.describe(f"Break {number} of {len(self.break_costs)}"))
-            lines.append(
-                f"  cost: this instruction runs as plain Python; {_count(cost.continuations, 'entry', 'entries')} behind "
-                f"it with {_count(cost.graphs, 'graph')}, {_count(cost.operations, 'operation')} and "
-                f"{_count(cost.guards, 'guard')} to check each time"
-            )
+            behind = f"{_count(cost.continuations, 'entry', 'entries')} behind it"
+            work = f"{_count(cost.graphs, 'graph')} and {_count(cost.operations, 'operation')}"
+            checks = f"{_count(cost.guards, 'guard')} to check each time"
+            lines.append(f"  cost: this instruction runs as plain Python; {behind}, with {work}, {checks}")
         return lines
 
 

@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 import threading
+import types
 
 from .errors import ConfigError, suggest
 from .reasons import BreakSite
@@ -27,7 +28,7 @@ ARTIFACTS = {
 
 _logger = logging.getLogger("dynacore")
 _lock = threading.Lock()
-_active: frozenset[str] = frozenset()
+_chosen = types.SimpleNamespace(artifacts=frozenset())
 _seen: set[object] = set()
 
 
@@ -39,7 +40,7 @@ class _Stderr(logging.StreamHandler):
         self.setFormatter(logging.Formatter("[%(name)s] %(message)s"))
 
     @property
-    def stream(self):  # type: ignore[override]
+    def stream(self):
         return sys.stderr
 
     def filter(self, record: logging.LogRecord):
@@ -59,26 +60,25 @@ def parse(text: str, where: str) -> frozenset[str]:
 
 def select(names: frozenset[str]) -> None:
     """Turn exactly these artifacts on."""
-    global _active
     for name in ARTIFACTS:
         logging.getLogger(f"dynacore.{name}").setLevel(logging.INFO if name in names else logging.NOTSET)
-    _active = names
+    _chosen.artifacts = names
 
 
 def enabled(artifact: str) -> bool:
     """Whether text for this artifact is wanted; ask before building it."""
-    return artifact in _active
+    return artifact in _chosen.artifacts
 
 
 def emit(artifact: str, text: str) -> None:
     """Log `text` if the artifact is on."""
-    if artifact in _active:
+    if artifact in _chosen.artifacts:
         logging.getLogger(f"dynacore.{artifact}").info("%s", text)
 
 
 def emit_break(site: BreakSite) -> None:
     """Log a break, each (file, line, code) once."""
-    if "graph_breaks" in _active and _first((site.file, site.line, site.code)):
+    if "graph_breaks" in _chosen.artifacts and _first((site.file, site.line, site.code)):
         emit("graph_breaks", site.describe())
 
 

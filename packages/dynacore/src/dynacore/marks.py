@@ -1,4 +1,4 @@
-"""What a program says about itself: run this uncompiled, break here, this size varies. Without capture these do nothing."""
+"""What a program says about itself: run this uncompiled, break here, this size varies."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ _reasons: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 
 def _wrapper_code() -> types.CodeType:
-    """The code object that all functions made by `_wrapper` share: functools.wraps doesn't copy it, as it does attributes."""
+    """The code object of all functions made by `_wrapper`. functools.wraps doesn't copy it, as it would a mark."""
     constants = _wrapper.__code__.co_consts
     return next(c for c in constants if isinstance(c, types.CodeType) and c.co_name == "disabled_call")
 
@@ -160,7 +160,11 @@ def is_allowed_in_graph(function: object) -> bool:
 
 
 def mark_dynamic(
-    t: torch.Tensor, index: int | Iterable[int], *, min: int | None = None, max: int | None = None
+    t: torch.Tensor,
+    index: int | Iterable[int],
+    *,
+    min: int | None = None,
+    max: int | None = None,
 ) -> None:
     """Say that a tensor's size in this dimension (or these) varies from call to call, within `min` and `max`."""
     _check_bounds("mark_dynamic", min, max)
@@ -168,13 +172,10 @@ def mark_dynamic(
     for dim in _dimensions("mark_dynamic", t, index):
         size = t.shape[dim]
         if (min is not None and size < min) or (max is not None and size > max):
-            raise ArgumentError(
-                f"dynacore.mark_dynamic: dimension {dim} has size {size}, outside min={min}, max={max}"
-            )
+            raise ArgumentError(f"dynacore.mark_dynamic: dimension {dim} has size {size}, outside min={min}, max={max}")
         marked[dim] = (min, max)
     setattr(t, DYNAMIC_ATTRIBUTE, marked)
-    static = getattr(t, STATIC_ATTRIBUTE, set())
-    setattr(t, STATIC_ATTRIBUTE, static - marked.keys())
+    setattr(t, STATIC_ATTRIBUTE, getattr(t, STATIC_ATTRIBUTE, set()) - marked.keys())
 
 
 def mark_static(t: torch.Tensor, index: int | Iterable[int] | None = None) -> None:
@@ -196,9 +197,7 @@ def _dimensions(name: str, t: torch.Tensor, index: int | Iterable[int]) -> set[i
     dims = {index} if isinstance(index, int) else set(index)
     for dim in dims:
         if isinstance(dim, bool) or not isinstance(dim, int) or not -rank <= dim < rank:
-            raise ArgumentError(
-                f"dynacore.{name}(t, index): no dimension {dim!r} in a tensor with {rank} dimensions"
-            )
+            raise ArgumentError(f"dynacore.{name}(t, index): no dimension {dim!r} in a tensor with {rank} dimensions")
     return {dim % rank for dim in dims}
 
 

@@ -44,7 +44,7 @@ class CompiledModule:
         original = cls._dynacore_class
         return original.__new__(original, *args, **kwargs)
 
-    @property  # type: ignore[misc]
+    @property
     def __class__(self) -> type:
         """The model's class, which code in the model may compare with."""
         return type(self._dynacore_model)
@@ -90,7 +90,7 @@ def wrap_module(model: nn.Module, wrap: Wrap) -> Any:
         model = model._dynacore_model
     cls = _class_for(type(model))
     try:
-        compiled = object.__new__(cls)
+        compiled: Any = object.__new__(cls)
     except TypeError:
         # The model's class also derives from a C type with storage of its own, as dict: that can't be shared.
         return wrap(shim(model))

@@ -30,7 +30,7 @@ def forward_shim(model: Any) -> FunctionType:
 
 
 def _finish(call: Callable[..., Any], wrapped: Callable[..., Any]) -> FunctionType:
-    """Give a shim the name, documentation and signature of what it calls; not its `__dict__`, which may be a model's."""
+    """Give a shim the name, text and signature of what it calls; not its `__dict__`, which may be a model's."""
     function = cast(FunctionType, functools.update_wrapper(call, wrapped, updated=()))
     if not isinstance(getattr(wrapped, "__name__", None), str):
         function.__name__ = type(wrapped).__name__

@@ -1,4 +1,4 @@
-"""What was captured: a `Record` per entry, handed to whoever is collecting on this thread, and process-wide counters."""
+"""What was captured: a `Record` per entry, for whoever collects on this thread, and process-wide counters."""
 
 from __future__ import annotations
 

@@ -42,9 +42,7 @@ class Entry:
     valid: bool
     hits: int
     data: Any
-    def __new__(
-        cls, guards: Guards, fn: Callable[..., Any], *, boxed: bool = False, data: Any = None
-    ) -> Entry: ...
+    def __new__(cls, guards: Guards, fn: Callable[..., Any], *, boxed: bool = False, data: Any = None) -> Entry: ...
     @property
     def guards(self) -> Guards: ...
     @property

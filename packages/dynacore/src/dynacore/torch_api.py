@@ -52,6 +52,11 @@ set_conj = torch._C._set_conj
 set_neg = torch._C._set_neg
 
 
+def is_plain(cls: type) -> bool:
+    """Whether tensors of this class behave as torch.Tensor does."""
+    return cls is torch.Tensor or cls is torch.nn.Parameter
+
+
 def storage_key(tensor: torch.Tensor) -> int:
     """Identifies the memory behind a tensor."""
     return tensor.untyped_storage()._cdata
@@ -66,6 +71,45 @@ any_autocast_enabled = torch._C._is_any_autocast_enabled
 function_mode_depth = torch._C._len_torch_function_stack
 dispatch_mode_depth = torch._C._len_torch_dispatch_stack
 functorch_interpreter = torch._C._functorch.peek_interpreter_stack
+is_compiling = torch._utils.is_compiling
+is_scripting = torch._jit_internal.is_scripting
+has_torch_function = torch._C._has_torch_function
+has_torch_function_unary = torch._C._has_torch_function_unary
+has_torch_function_variadic = torch._C._has_torch_function_variadic
+autograd_apply = torch.autograd.Function.apply.__func__
+
+
+def call(function: Callable[[], Any]) -> Any:
+    """`function()`, as an accessor of guards on state that only a getter shows."""
+    return function()
+
+
+def autocast_nesting() -> int:
+    """How many autocast blocks the thread is in; torch tells only when the number changes."""
+    torch.autocast_increment_nesting()
+    return torch.autocast_decrement_nesting()
+
+
+def function_mode_queries() -> list[Callable[..., Any]]:
+    """Questions whose answer is False where nothing overrides torch's functions for all tensors."""
+    return [
+        torch._C._is_torch_function_mode_enabled,
+        torch._C._are_functorch_transforms_active,
+        torch._C._is_torch_function_all_disabled,
+        torch._C._is_tracing,
+    ]
+
+
+def backend_switches() -> list[Callable[[], Any]]:
+    """Getters without arguments of switches that choose between kernels."""
+    endings = ("_enabled", "_tf32", "_benchmark", "_deterministic", "_matmul_precision", "_reduction", "_accumulation")
+    names = [name for name in dir(torch._C) if name.startswith("_get_") and name.endswith(endings)]
+    return [getattr(torch._C, name) for name in names]
+
+
+def pure_functions() -> list[Callable[..., Any]]:
+    """Functions of torch's build or of their arguments alone."""
+    return [torch._C._is_autocast_available, torch._C._get_privateuse1_backend_name, torch._C._get_cpu_capability]
 
 
 def global_state_check() -> Callable[[], bool]:

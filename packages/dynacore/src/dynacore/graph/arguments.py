@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ..reasons import Break
-from ..torch_api import device_types
+from ..torch_api import device_types, is_plain
 from ..values import Const, DictObj, Host, Known, ListObj, SliceObj, Tensor, TupleObj, Value
 from . import ops
 
@@ -53,7 +53,7 @@ class Arguments:
         """The object that takes `value`'s place during inference."""
         kind = type(value)
         if kind is Tensor:
-            if not plain(value.cls):
+            if not is_plain(value.cls):
                 raise Break("tensor-subclass", value.cls.__qualname__)
             self.tensors.append(value)
             return value.fake
@@ -114,11 +114,6 @@ class Arguments:
 def accepts_scalar(value: Value) -> bool:
     """Whether the value is a tensor with which any int or float can be combined without an error that depends on it."""
     return type(value) is Tensor and (value.fake.dtype.is_floating_point or value.fake.dtype is torch.int64)
-
-
-def plain(cls: type) -> bool:
-    """Whether tensors of this class behave as torch.Tensor does."""
-    return cls is torch.Tensor or cls is torch.nn.Parameter
 
 
 def fingerprint(fake: torch.Tensor) -> tuple:

@@ -14,15 +14,12 @@ from torch.fx import GraphModule, Node
 
 from ..config import config
 from ..reasons import Break
-from ..values import NONE, Const, DictObj, Host, Known, ListObj, Obj, SliceObj, Tensor, TupleObj, Value
+from ..torch_api import is_plain
+from ..values import NONE, Host, ListObj, Tensor, TupleObj, Value
 from . import devices, liveness, ops, tensors
 from .arguments import Arguments
 from .meta import TensorSpec, infer, stand_in
 from .state import TorchState
-
-#: tensor types without behaviour of their own
-PLAIN = (torch.Tensor, torch.nn.Parameter)
-
 
 class Graph:
     """One graph under construction."""
@@ -44,7 +41,7 @@ class Graph:
     def tensor_input(self, obj: torch.Tensor, source: Any) -> Tensor:
         """The value of a tensor from outside, with the guard on its metadata."""
         cls = type(obj)
-        if cls not in PLAIN:
+        if not is_plain(cls):
             raise Break("tensor-subclass", f"{cls.__module__}.{cls.__qualname__}")
         fake = stand_in(obj)
         source.check("tensor", TensorSpec(obj))
@@ -188,7 +185,7 @@ def readable(path: str, taken: set[str]) -> str:
 def checked(result: Any, name: str) -> None:
     """Refuse results that a graph can't carry."""
     if isinstance(result, torch.Tensor):
-        if type(result) not in PLAIN:
+        if not is_plain(type(result)):
             raise Break("tensor-subclass", name)
         if result.layout is not torch.strided:
             raise Break("op-unsupported", f"{name} returns a tensor of layout {result.layout}")

@@ -33,7 +33,7 @@ class TorchState:
         self.autocast = {device: torch.is_autocast_enabled(device) for device in AUTOCAST_DEVICES}
         self.autocast_dtype = {device: torch.get_autocast_dtype(device) for device in AUTOCAST_DEVICES}
         self.autocast_cache = torch.is_autocast_cache_enabled()
-        self.autocast_nesting = 0  # relative to the start of the capture
+        self.autocast_nesting: int | None = None  # read when the program first changes it
 
     def key(self) -> tuple:
         """What an operation's result may depend on, for memoising."""

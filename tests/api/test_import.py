@@ -17,6 +17,8 @@ print([name for name in ("torch._dynamo", "torch._inductor") if name in sys.modu
 
 def test_import_time_and_modules():
     command = [sys.executable, "-W", "ignore", "-c", PROGRAM]
-    seconds, heavy, later = zip(*(subprocess.check_output(command, text=True).splitlines() for _ in range(3)), strict=True)
+    seconds, heavy, later = zip(
+        *(subprocess.check_output(command, text=True).splitlines() for _ in range(3)), strict=True
+    )
     assert min(map(float, seconds)) <= 0.1, seconds
     assert set(heavy) == set(later) == {"[]"}

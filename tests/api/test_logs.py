@@ -14,7 +14,9 @@ SITE = BreakSite.of(Break("call-unknown-c-function", "time.sleep"), __file__, 1,
 
 
 def test_unknown_artifacts_are_errors_with_the_list():
-    with pytest.raises(ConfigError, match=r"no log artifact 'graphs'; did you mean 'graph'\? Known: graph_breaks, guards"):
+    with pytest.raises(
+        ConfigError, match=r"no log artifact 'graphs'; did you mean 'graph'\? Known: graph_breaks, guards"
+    ):
         config.logs = "graphs"
     with pytest.raises(ConfigError, match=r"no log artifact 'zzz'\. Known: "):
         config.patch(logs="guards,zzz")

@@ -68,7 +68,13 @@ def test_the_full_graph_error_tells_all_and_can_be_pickled():
     site = BreakSite.of(Break("tensor-truth", "x.sum() > 0"), __file__, 1, "f")
     error = FullGraphError([site])
     assert isinstance(error, RuntimeError)
-    for part in ("fullgraph=True", "tensor-truth", "x.sum() > 0", f'"{__file__}", line 1, in f', "hint: use torch.where"):
+    for part in (
+        "fullgraph=True",
+        "tensor-truth",
+        "x.sum() > 0",
+        f'"{__file__}", line 1, in f',
+        "hint: use torch.where",
+    ):
         assert part in str(error)
     again = pickle.loads(pickle.dumps(error))
     assert again.breaks == (site,)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from . import environment, stats
@@ -113,7 +114,7 @@ def explain(f: Callable[..., Any]) -> Callable[..., Explanation]:
 def _costs(records: Sequence[Record]) -> list[BreakCost]:
     """One row per place that breaks, in order. What starts behind a break is the capture made right after it."""
     places: dict[tuple[str, int, str], list[tuple[BreakSite, Record | None]]] = {}
-    for record, following in zip(records, [*records[1:], None], strict=True):
+    for record, following in zip_longest(records, records[1:]):
         if (site := record.stop) is not None:
             behind = following if following is not None and not following.at_start else None
             places.setdefault((site.file, site.line, site.code), []).append((site, behind))

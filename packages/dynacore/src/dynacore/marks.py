@@ -33,10 +33,10 @@ class Disabled:
         return _disable(target, self)
 
     def __enter__(self) -> None:
-        _disable_depth(+1)
+        _depth_changer()(+1)
 
     def __exit__(self, *exc_info: object) -> None:
-        _disable_depth(-1)
+        _depth_changer()(-1)
 
 
 @overload
@@ -77,7 +77,7 @@ def _disable_class(cls: type, disabled: Disabled) -> type:
 
 def _wrapper(function: Callable[..., Any], disabled: Disabled) -> Callable[..., Any]:
     step = 1 if disabled.recursive else 0
-    depth = _disable_depth
+    depth = _depth_changer()
 
     def disabled_call(*args: Any, **kwargs: Any) -> Any:
         depth(step)
@@ -91,8 +91,9 @@ def _wrapper(function: Callable[..., Any], disabled: Disabled) -> Callable[..., 
     return disabled_call
 
 
-def _disable_depth(step: int) -> int:
-    return environment.extension().disable_depth(step) if environment.ready() else 0
+def _depth_changer() -> Callable[[int], int]:
+    """Changes how many disabled calls this thread is in."""
+    return environment.extension().disable_depth if environment.ready() else lambda step: 0
 
 
 _reasons: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()

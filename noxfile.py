@@ -48,6 +48,8 @@ def install_groups(session: nox.Session, *groups: str) -> None:
 
 def install_packages(session: nox.Session, *names: str) -> None:
     """Build and install packages of this tree; always anew, since a cached build would be the last edit's."""
+    for name in names:
+        shutil.rmtree(f"packages/{name}/build", ignore_errors=True)
     anew = [f"--reinstall-package={name.replace('_', '-')}" for name in names] if session.venv_backend == "uv" else []
     session.install(*anew, *(f"./packages/{name}" for name in names))
 

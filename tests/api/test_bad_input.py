@@ -4,10 +4,10 @@ import importlib
 import platform
 import sys
 
-import bytecode_models
 import pytest
 import torch
 
+import bytecode_models
 import dynacore
 from dynacore import ArgumentError, DynacoreError, MissingExtension, UnsupportedPython, UnsupportedTorch, environment
 

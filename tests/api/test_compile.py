@@ -282,7 +282,7 @@ def test_a_class_whose_instances_cannot_be_called(compiled):
     class Plain:
         pass
 
-    with pytest.raises(ArgumentError, match="instances of .*Plain.* can't be called"):
+    with pytest.raises(ArgumentError, match=r"instances of .*Plain.* can't be called"):
         compiled(Plain)
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import dynacore
-from dynacore import ArgumentError, _C, marks
+from dynacore import _C, ArgumentError, marks
 
 
 def test_disable_as_function_decorator_and_with_arguments():

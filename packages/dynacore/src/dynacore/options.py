@@ -15,7 +15,7 @@ from .errors import ArgumentError
 class Options:
     """The arguments of `dynacore.compile`. `backend` is resolved and has `mode` and `options` applied."""
 
-    backend: Backend
+    backend: Backend = field(compare=False)
     backend_name: str
     fullgraph: bool = False
     dynamic: bool | None = None

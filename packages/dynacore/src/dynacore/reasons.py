@@ -130,7 +130,8 @@ _TABLE = (
            "pass it as an argument that doesn't vary, or accept that both sides become their own graphs"),
     Reason("host-value-operation", "a number or string is needed as a constant, and only known when the program runs",
            "pass it as an argument that doesn't vary"),
-    Reason("not-constant", "a value is needed as a constant, and isn't one", "pass it as an argument that doesn't vary"),
+    Reason("not-constant", "a value is needed as a constant, and isn't one",
+           "pass it as an argument that doesn't vary"),
     Reason("unknown-value", "an object is used that is only known when the program runs", _DISABLE),
     Reason("iterate-unknown", "iteration over an object whose elements aren't known",
            "iterate over a list, tuple, dict or range"),
@@ -172,7 +173,8 @@ _TABLE = (
     Reason("thread", "a lock is taken or a thread is started", "do this outside the compiled function"),
     # Around capture
     Reason("backend", "the backend failed", "see the error above; dynacore.config.suppress_errors falls back to eager"),
-    Reason("forced", "dynacore.config.testing_cut, or a fault found earlier, asked for a break here", "unset testing_cut"),
+    Reason("forced", "a break was asked for here, by dynacore.config.testing_cut or after an internal error",
+           "unset testing_cut"),
     Reason("internal-error", "capture failed; the rest of the frame runs as plain Python", _REPORT),
 )  # fmt: skip
 

@@ -62,9 +62,11 @@ def test_errors_are_of_one_family_and_of_pythons():
 @pytest.fixture
 def fresh_environment():
     """The checks run again, and once more after the test."""
-    environment._check.cache_clear()
+    for cached in (environment._check, environment.extension):
+        cached.cache_clear()
     yield
-    environment._check.cache_clear()
+    for cached in (environment._check, environment.extension):
+        cached.cache_clear()
 
 
 @pytest.mark.parametrize("version", ["2.10.1", "1.13.0+cpu", "3.0.0a0+git1234"])

@@ -10,7 +10,7 @@ import torch
 
 import dynacore
 from dynacore import ArgumentError
-from dynacore.api import is_compiled
+from dynacore.marks import is_compiled
 
 
 class Counting:

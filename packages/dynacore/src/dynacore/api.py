@@ -15,7 +15,7 @@ from torch import nn
 from . import environment, logs, stats
 from .backends import Backend
 from .errors import ArgumentError
-from .marks import Disabled, is_disabled
+from .marks import Disabled, is_disabled, unwrap_compiled
 from .module import CompiledModule, wrap_module
 from .options import Options, make_options
 from .shims import shim
@@ -100,8 +100,8 @@ class Compiler:
             return self._class(target)
         if isinstance(target, nn.Module):
             return target if _is_disabled_module(target) else wrap_module(target, self)
-        if is_compiled(target):
-            return target if options_of(target) == self.options else self.function(target.__wrapped__)
+        if (function := unwrap_compiled(target)) is not None:
+            return target if options_of(target) == self.options else self.function(function)
         if is_disabled(target):
             return target
         return self.function(target if isinstance(target, types.FunctionType) else shim(target))
@@ -135,11 +135,6 @@ class Compiler:
 _options: weakref.WeakKeyDictionary[Any, Options] = weakref.WeakKeyDictionary()
 
 
-def is_compiled(target: object) -> bool:
-    """Whether this is a compiled function."""
-    return type(target) is environment.extension().Compiled
-
-
 def options_of(compiled: Any) -> Options:
     """What a compiled function was compiled with."""
     return _options[compiled]
@@ -153,8 +148,8 @@ def compile_afresh(target: Callable[..., Any]) -> Any:
     options = make_options("eager")
     if isinstance(target, CompiledModule) and isinstance(target._dynacore_wrap, Compiler):
         options, target = target._dynacore_wrap.options, target._dynacore_model
-    elif is_compiled(target):
-        options, target = options_of(target), target.__wrapped__  # type: ignore[attr-defined]
+    elif (function := unwrap_compiled(target)) is not None:
+        options, target = options_of(target), function
     plain = isinstance(target, types.FunctionType) and not is_disabled(target)
     return Compiler(replace(options, fullgraph=False)).function(target if plain else shim(target))  # type: ignore[arg-type]
 

@@ -64,6 +64,7 @@ def check_torch() -> None:
     )
 
 
+@functools.cache
 def extension() -> ModuleType:
     """The C extension `dynacore._C`; raises `MissingExtension` with the remedy."""
     try:

@@ -124,6 +124,24 @@ def graph_break(msg: str = "") -> None:
     """End the graph here when captured. `msg` is shown as the break's detail."""
 
 
+def is_graph_break(function: object) -> bool:
+    """Whether this is `graph_break`, ours or the one of torch."""
+    return function is graph_break or (
+        getattr(function, "__name__", None) == "graph_break"
+        and getattr(function, "__module__", "").startswith("torch._dynamo.")
+    )
+
+
+def is_compiled(function: object) -> bool:
+    """Whether this is a compiled function."""
+    return type(function) is environment.extension().Compiled
+
+
+def unwrap_compiled(function: Any) -> types.FunctionType | None:
+    """The Python function behind a compiled one; None for everything else."""
+    return function.__wrapped__ if is_compiled(function) else None
+
+
 def is_compiling() -> bool:
     """True in code under capture, else False."""
     return False

@@ -120,6 +120,20 @@ def global_state_check() -> Callable[[], bool]:
     """
     return torch._C._dynamo.guards.GlobalStateGuard().check
 
+
+
+def tensor_checker(specs: Sequence[Any]) -> Callable[..., bool]:
+    """A C callable over one tensor per spec: whether type, dtype, device, shape, strides and requires_grad are as there."""
+    guards = torch._C._dynamo.guards.TensorGuards(
+        *[spec.example for spec in specs],
+        dynamic_dims_sizes=[list(spec.shape) for spec in specs],
+        dynamic_dims_strides=[list(spec.stride) for spec in specs],
+    )
+    for spec in specs:
+        spec.example = None  # the guard keeps metadata only, and so do we
+    return guards.check
+
+
 # --- backends -----------------------------------------------------------------------------------------------------
 
 

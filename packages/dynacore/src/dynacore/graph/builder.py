@@ -143,6 +143,10 @@ class Graph:
 
     # -- the end ----------------------------------------------------------------------------------------------------------
 
+    def needed(self, outputs: list[Tensor]) -> bool:
+        """Whether the graph gives anything or does anything."""
+        return bool(outputs) or any(not liveness.removable(node) for node in self.fx.nodes)
+
     def finish(self, outputs: list[Tensor]) -> tuple[GraphModule, list[Tensor | Host]]:
         """The graph as a module that returns the tuple of `outputs`, and the values of its inputs in order."""
         self._append("output", "output", (tuple(self.node_of(value) for value in outputs),), {})

@@ -37,10 +37,10 @@ class _Missed(Exception):
 _ABSENT = object()
 
 
-def is_constant(value: object) -> bool:
+def is_constant(value: Any) -> bool:
     """Whether equality of `value` can be decided for good, without running its code."""
     if type(value) in (tuple, frozenset):
-        return all(map(is_constant, value))  # type: ignore[arg-type]
+        return all(map(is_constant, value))
     return type(value) in _CONSTANTS
 
 
@@ -251,8 +251,8 @@ def _seen_text(name: str, argument: Any, obj: Any) -> str:
             found = _keys(obj)
             return _type_text(obj) if found is None else _shorten(f"the keys {', '.join(map(describe, found))}")
         case "mro_is":
-            found = look_up_in_mro(obj, argument[0]) if _has_base(obj, type) else _ABSENT
-            return "nothing" if found is _ABSENT else describe(found)
+            attribute = look_up_in_mro(obj, argument[0]) if _has_base(obj, type) else _ABSENT
+            return "nothing" if attribute is _ABSENT else describe(attribute)
         case "func_code":
             return f"the code {obj.__code__.co_qualname}" if type(obj) is FunctionType else describe(obj)
     return describe(obj)

@@ -1,0 +1,1 @@
+"""Emission: from the machine's final state to the Python source of an entry."""

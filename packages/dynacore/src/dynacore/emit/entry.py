@@ -1,0 +1,309 @@
+"""An entry's function: host calls, the graph, the effects, then the result or the hard instruction and a continuation."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any
+
+from .. import _C, logs
+from ..machine.core import Finished, Frame, Machine, Stopped
+from ..objects.wrapping import base_layout
+from ..points import PointTable, Where
+from ..reasons import Break
+from ..sources import Source
+from ..values import DELETED, Cell, DictObj, ListObj, Pending, SetObj, Tensor, Value
+from .hard import HARD, Hard, with_methods
+from .values import NAMESPACE, Cycle, Rebuilder
+
+END = object()
+
+
+class Restart(Exception):
+    """The program has to be captured once more, with a break at an earlier instruction."""
+
+    def __init__(self, where: tuple, cause: Break):
+        self.where = where
+        self.cause = cause
+
+
+@dataclass
+class Emitted:
+    """What an entry is made of."""
+
+    lines: list[str]
+    namespace: dict[str, Any]
+    handed: list[Source]
+    boxed: bool  # the function gets its objects in one list, which it empties
+    graph: Any  # GraphModule or None
+    inputs: list[Value]
+    n_outputs: int
+    code: CodeType  # whose name and file the function shows
+    line: int
+
+    def source(self, n_handed: int) -> str:
+        """The function's text; it takes all `n_handed` objects, of which guards alone need some."""
+        names = [f"v{i}" for i in range(n_handed)]
+        if not self.boxed:
+            return "\n    ".join([f"def entry({', '.join(names)}):", *self.lines])
+        opening = [f"{', '.join(names)}, = box", "box.clear()"] if names else []
+        return "\n    ".join(["def entry(box):", *opening, *self.lines])
+
+    def function(self, n_handed: int) -> FunctionType:
+        """Compile it so that its frame shows the user's name, file and line."""
+        source = self.source(n_handed)
+        if logs.enabled("source"):
+            logs.emit("source", source)
+        tree = ast.parse(source)
+        for node in ast.walk(tree):
+            if hasattr(node, "lineno"):
+                node.lineno = node.end_lineno = self.line
+                node.col_offset = node.end_col_offset = 0
+        exec(compile(tree, self.code.co_filename, "exec"), self.namespace)
+        function = self.namespace.pop("entry")
+        function.__code__ = function.__code__.replace(co_name=self.code.co_name, co_qualname=self.code.co_qualname)
+        return function
+
+
+class Emitter(Rebuilder):
+    """Writes one entry."""
+
+    def __init__(self, machine: Machine, points: PointTable, two_phase: set[int]):
+        super().__init__(machine, two_phase, any(f.trusted for f in machine.frames))
+        self.points = points
+        self.handled_name: str | None = None  # the exception being handled where the hard instruction runs
+
+    def write(self, outcome: Finished | Stopped) -> Emitted:
+        """The whole function."""
+        m = self.m
+        host = self.host_lines()
+        self.effects()
+        if isinstance(outcome, Finished):
+            self.finish(outcome.value)
+        else:
+            self.stop()
+        graph, inputs = m.graph.finish(self.outputs) if m.graph.needed(self.outputs) else (None, [])
+        calls = [self.graph_call(inputs)] if graph is not None else []
+        boxed = isinstance(outcome, Stopped)
+        frame = m.frames[-1] if m.frames else m.outermost
+        return Emitted(host + calls + self.lines, self.namespace(), self.handed, boxed, graph, inputs, len(self.outputs), frame.code, frame.line)
+
+    # -- pieces -----------------------------------------------------------------------------------------------------------------
+
+    def get(self, value: Value) -> str:
+        if type(value) is Pending:
+            return self.hand(value.source)
+        return super().get(value)
+
+    def host_lines(self) -> list[str]:
+        """Calls that come before the graph."""
+        for i, (function, args, kwargs) in enumerate(self.m.steps_host):
+            arguments = [self.get(a) for a in args] + [f"{name}={self.get(a)}" for name, a in kwargs.items()]
+            self.lines.append(f"h{i} = {self.get(function)}({', '.join(arguments)})")
+        lines, self.lines = self.lines, []
+        return lines
+
+    def graph_call(self, inputs: list[Value]) -> str:
+        """The line that runs the graph."""
+        outputs = "".join(f"t{i}, " for i in range(len(self.outputs)))
+        kept, self.lines = self.lines, []
+        arguments = ", ".join([self.get(v) for v in inputs])
+        assert not self.lines, "a graph's input is an object of the call"
+        self.lines = kept
+        return f"{outputs}{'= ' if outputs else ''}graph({arguments})"
+
+    def namespace(self) -> dict[str, Any]:
+        """The globals of the entry's function."""
+        names = {"NULL": _C.NULL, "UNBOUND": _C.UNBOUND, "END": END, "resume": _C.resume, "resume_raise": _C.resume_raise}
+        names.update(NAMESPACE, Continuation=_C.Continuation, set_handled=_C.set_handled_exception, with_methods=with_methods)
+        names.update(self.pool)
+        return names
+
+    # -- effects ----------------------------------------------------------------------------------------------------------------
+
+    def effects(self) -> None:
+        """Write changed objects from outside back, in the order of their first change."""
+        for value in list(self.m.touched.values()):
+            if isinstance(value, Tensor) or value.obj is None or value.source is None:
+                continue
+            name = self.hand(value.source)
+            for attribute, item in list(value.attrs.items()):
+                if item is DELETED:
+                    self.lines.append(f"object.__delattr__({name}, {attribute!r})")
+                else:
+                    self.lines.append(f"object.__setattr__({name}, {attribute!r}, {self.get(item)})")
+            writer = WRITERS.get(type(value))
+            if writer is not None:
+                writer(self, value, name)
+
+    def write_list(self, value: ListObj, name: str) -> None:
+        base = base_layout(value.cls)
+        items = f"[{self.many(value.items)}]"
+        if base is list:
+            self.lines.append(f"list.__setitem__({name}, slice(None), {items})")
+        else:
+            self.lines += [f"{self.constant(base)}.clear({name})", f"{self.constant(base)}.extend({name}, {items})"]
+
+    def write_dict(self, value: DictObj, name: str) -> None:
+        base = self.constant(base_layout(value.cls))
+        if value.reordered:
+            pairs = [(self.get(k), self.get(v)) for k, v in value.items.values()]
+            self.lines.append(f"{base}.clear({name})")
+            self.lines += [f"{base}.__setitem__({name}, {k}, {v})" for k, v in pairs]
+            return
+        for key, entry in list(value.items.items()):
+            if entry is DELETED:
+                self.lines.append(f"{base}.__delitem__({name}, {self.literal(key)})")
+            elif not self.unchanged(value, key, entry[1]):
+                self.lines.append(f"{base}.__setitem__({name}, {self.get(entry[0])}, {self.get(entry[1])})")
+
+    def unchanged(self, owner: DictObj, key: Any, item: Value) -> bool:
+        """Whether a dict entry still is what was read there."""
+        source = item.source
+        return source is not None and source.parent is owner.source and source.accessor == "key" and source.key is key
+
+    def write_set(self, value: SetObj, name: str) -> None:
+        self.lines += [f"set.clear({name})", f"set.update({name}, [{self.many(value.items.values())}])"]
+
+    def write_cell(self, value: Cell, name: str) -> None:
+        self.lines.append(f"del {name}.cell_contents" if value.contents is None else f"{name}.cell_contents = {self.get(value.contents)}")
+
+    # -- endings ----------------------------------------------------------------------------------------------------------------
+
+    def finish(self, value: Value) -> None:
+        """The whole function was captured."""
+        self.lines.append(f"return {self.get(value)}")
+
+    def stop(self) -> None:
+        """The innermost frame's current instruction runs as plain Python; every frame goes on behind it."""
+        frames = self.m.frames
+        self.refuse_generators(frames)
+        frame = frames[-1]
+        ins = frame.ins
+        template = HARD.get(ins.op)
+        if template is None or (self.m.abandon is frame):
+            self.abandon(frames)
+            return
+        operands: dict[int, str] = {}
+        needed: set[str] = set()
+
+        def operand(at: int) -> str:
+            text = operands.get(at)
+            if text is None:
+                text = operands[at] = self.get(frame.stack[-at])
+            needed.add(text)
+            return text
+
+        hard = template(operand, frame.stack, ins)
+        if any(line.find("GLOBALS") >= 0 for line in hard.lines):
+            self.pool["GLOBALS"] = frame.globals.obj
+        below = frame.stack[: len(frame.stack) - hard.pops] if hard.pops else list(frame.stack)
+        waiting = [self.waiting(frames, at) for at in range(len(frames) - 2, -1, -1)]
+        handled = self.m.handled_exception()
+        self.handled_name = self.get(handled) if handled is not None else None
+        self.outcomes(frame, hard, below, waiting)
+
+    def refuse_generators(self, frames: list[Frame]) -> None:
+        """A break inside a running generator moves to the instruction that resumes the generator."""
+        for at, frame in enumerate(frames):
+            if frame.gen is not None:
+                caller = frames[at - 1]
+                raise Restart((caller.code, caller.ins.index), Break("generator-unsupported", frame.code.co_qualname))
+
+    def state(self, frame: Frame, stack: list[Value], extra: list[str] | None = None) -> str:
+        """The list that a point needs."""
+        slots = ["UNBOUND" if s is None else self.get(s) for s in frame.slots]
+        return f"[{', '.join(slots + [self.get(v) for v in stack] + (extra or []))}]"
+
+    def point(self, frame: Frame, index: int, depth: int, *, waits: int | None, drop: bool = False, plain: bool = False) -> str:
+        """A name for the point where `frame` goes on."""
+        where = Where(frame.code, index, depth, tuple(frame.handlers), waits, drop, plain, frame.trusted, id(frame.globals.obj))
+        return self.constant(self.points.get(where, frame.globals.obj))
+
+    def waiting(self, frames: list[Frame], at: int) -> str:
+        """A frame that waits for the one above it."""
+        frame = frames[at]
+        drop = frames[at + 1].discard
+        state = self.state(frame, frame.stack)
+        return f"({self.point(frame, frame.pc, len(frame.stack), waits=frame.ins.index, drop=drop)}, {state})"
+
+    def outcomes(self, frame: Frame, hard: Hard, below: list[Value], waiting: list[str]) -> None:
+        """Run the instruction, and hand over to the point for what came out."""
+        ins, depth = frame.ins, len(below)
+        index = ins.index + 1
+        results = hard.results
+        point = self.point(frame, index, depth + len(results), waits=ins.index)
+        state = self.state(frame, below)
+        guarded = bool(waiting) or ins.handler is not None
+        self.lines.append(f"s = {state}")
+        self.lines.append(f"frames = [{', '.join([f'({point}, s)', *waiting])}]")
+        self.release(hard)
+        body = list(hard.lines)
+        if self.handled_name is not None:
+            body = [f"p = set_handled({self.handled_name})", "try:", *("    " + line for line in body), "finally:", "    set_handled(p)"]
+        if guarded:
+            body = ["try:", *("    " + line for line in body), "except BaseException as e:"]
+            body.append("    return resume_raise(frames, e.with_traceback(e.__traceback__.tb_next))")
+        self.lines += body
+        if hard.raises:
+            return
+        if hard.branch:
+            other = self.point(frame, ins.target, depth, waits=None)  # type: ignore[arg-type]
+            self.lines += ["if r:", f"    frames[0] = ({other}, s)", "return Continuation(frames)"]
+            return
+        if hard.exhausted:
+            drop = ins.a if ins.b else 0
+            out = self.point(frame, ins.target, depth - drop, waits=None)  # type: ignore[arg-type]
+            self.lines += [f"if {hard.exhausted}:"]
+            self.lines += [f"    del s[{len(frame.slots) + depth - drop}:]"] if drop else []
+            self.lines += [f"    frames[0] = ({out}, s)", "    return Continuation(frames)"]
+        if not results:
+            self.lines.append("return Continuation(frames)")
+            return
+        self.lines += [f"s.append({text})" for text in results[:-1]]
+        self.lines.append(f"return resume(frames, {results[-1]})")
+
+    def release(self, hard: Hard) -> None:
+        """Drop the entry's own references: objects live as long as the user's frame would keep them."""
+        text = "\n".join(hard.lines)
+        used = set(ast_names(text))
+        mine = [f"v{i}" for i in range(len(self.handed))] + [f"t{i}" for i in range(len(self.outputs))] + list(self.names.values())
+        drop = [name for name in dict.fromkeys(mine) if name not in used and name != self.handled_name]
+        if drop:
+            self.lines.append(f"del {', '.join(drop)}")
+
+    def abandon(self, frames: list[Frame]) -> None:
+        """The interpreter runs the instruction and the rest of its frame; the callers go on captured."""
+        frame = frames[-1]
+        point = self.point(frame, frame.ins.index, len(frame.stack), waits=None, plain=True)
+        own = f"({point}, {self.state(frame, frame.stack)})"
+        waiting = [self.waiting(frames, at) for at in range(len(frames) - 2, -1, -1)]
+        self.lines.append(f"return Continuation([{', '.join([own, *waiting])}])")
+
+
+def ast_names(text: str) -> list[str]:
+    """The names that statements read or write."""
+    return [node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)]
+
+
+def write_entry(machine: Machine, points: PointTable, outcome: Finished | Stopped) -> Emitted:
+    """Emit the machine's final state; containers that contain themselves are found by trying."""
+    two_phase: set[int] = set()
+    while True:
+        try:
+            return Emitter(machine, points, two_phase).write(outcome)
+        except Cycle as cycle:
+            if id(cycle.value) in two_phase:
+                raise Break("not-constant", "a cycle through an immutable object") from None
+            two_phase.add(id(cycle.value))
+
+
+WRITERS: dict[type, Any] = {
+    ListObj: Emitter.write_list,
+    DictObj: Emitter.write_dict,
+    SetObj: Emitter.write_set,
+    Cell: Emitter.write_cell,
+}
+
+__all__ = ["Emitted", "Restart", "write_entry"]

@@ -1,0 +1,390 @@
+"""Rebuilding values: Python source that makes the real object of a symbolic value, aliases and cycles kept."""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import functools
+import itertools
+import math
+import operator
+import types
+from typing import Any
+
+from bytecode_models import UNBOUND, resume_generator
+
+from ..library.registry import STANDS_FOR
+from ..machine.frame import NULL
+from ..objects.wrapping import base_layout
+from ..reasons import Break
+from ..sources import Source
+from ..values import (
+    DELETED,
+    Bound,
+    Cell,
+    Const,
+    DictObj,
+    DictView,
+    ExcObj,
+    ExcTrace,
+    Func,
+    GenObj,
+    Host,
+    ItemsIter,
+    Known,
+    ListObj,
+    Obj,
+    SeqIter,
+    SetObj,
+    SliceObj,
+    Super,
+    Tensor,
+    TupleObj,
+    Value,
+)
+
+#: names that emitted source may use
+NAMESPACE = {"UNBOUND_SLOT": UNBOUND, "builtins": builtins, "itertools": itertools, "functools": functools, "collections": collections, "operator": operator}
+LITERALS = (int, str, bool, type(None), bytes)
+
+
+class Cycle(Exception):
+    """A container that contains itself: it has to be made empty and filled later."""
+
+    def __init__(self, value: Value):
+        self.value = value
+
+
+class Rebuilder:
+    """Writes lines that make objects; one name per value."""
+
+    def __init__(self, machine: Any, two_phase: set[int], keep_polyfills: bool):
+        self.m = machine
+        self.lines: list[str] = []
+        self.names: dict[int, str] = {}
+        self.pool: dict[str, Any] = {}
+        self.pool_names: dict[int, str] = {}
+        self.handed: list[Source] = []
+        self.handed_names: dict[int, str] = {}
+        self.outputs: list[Tensor] = []
+        self.output_names: dict[int, str] = {}
+        self.two_phase = two_phase
+        self.keep_polyfills = keep_polyfills
+        self.open: set[int] = set()
+        self.later: list[Any] = []
+
+    # -- names ------------------------------------------------------------------------------------------------------------------
+
+    def constant(self, obj: Any) -> str:
+        """A name for a real object in the entry's globals."""
+        name = self.pool_names.get(id(obj))
+        if name is None:
+            name = self.pool_names[id(obj)] = f"k{len(self.pool)}"
+            self.pool[name] = obj
+        return name
+
+    def hand(self, source: Source) -> str:
+        """A name for the object that the guards found at `source`."""
+        if source.accessor == "const":
+            return self.constant(source.key)
+        name = self.handed_names.get(id(source))
+        if name is None:
+            name = self.handed_names[id(source)] = f"v{len(self.handed)}"
+            self.handed.append(source)
+        return name
+
+    def assign(self, value: Value, text: str, prefix: str = "o") -> str:
+        """Give `value` a name for the object that `text` makes."""
+        name = self.names[id(value)] = f"{prefix}{len(self.names)}"
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    # -- values -----------------------------------------------------------------------------------------------------------------
+
+    def get(self, value: Value) -> str:
+        """An expression for the real object; lines that it needs are written first."""
+        kind = type(value)
+        if kind is Const:
+            return self.literal(value.value)
+        if value is NULL:
+            return "NULL"
+        if kind is Known:
+            return self.known(value)
+        if kind is Host:
+            return self.scalar(value)
+        if kind is Tensor:
+            return self.tensor(value)
+        known = self.names.get(id(value))
+        if known is not None:
+            return known
+        if value.obj is not None and value.source is not None:  # type: ignore[attr-defined]
+            return self.hand(value.source)
+        if id(value) in self.open:
+            raise Cycle(value)
+        self.open.add(id(value))
+        try:
+            return MAKERS[kind](self, value)
+        finally:
+            self.open.discard(id(value))
+
+    def literal(self, obj: Any) -> str:
+        """Source text of a constant."""
+        if type(obj) in LITERALS or type(obj) is float and math.isfinite(obj):
+            return repr(obj) if type(obj) is not int or obj >= 0 else f"({obj})"
+        return self.constant(obj)
+
+    def known(self, value: Known) -> str:
+        """A real object: handed where it may differ from call to call."""
+        source = value.source
+        if source is None or source.accessor == "const" or "is" in {name for name, _ in source.checks.values()}:
+            return self.constant(value.obj)
+        return self.hand(source)
+
+    def scalar(self, value: Host) -> str:
+        """A scalar of this call."""
+        if value.source is not None:
+            return self.hand(value.source)
+        if value.call is not None:
+            return f"h{value.call}"
+        return value.text.format(*(self.get(operand) for operand in value.operands))
+
+    def tensor(self, value: Tensor) -> str:
+        """A tensor: an input, or an output of the graph."""
+        if value.source is not None:
+            return self.hand(value.source)
+        name = self.output_names.get(id(value))
+        if name is None:
+            name = self.output_names[id(value)] = f"t{len(self.outputs)}"
+            self.outputs.append(value)
+        return name
+
+    def many(self, values: Any) -> str:
+        """Expressions of several values, comma-separated."""
+        return ", ".join([self.get(v) for v in values])
+
+    # -- containers -------------------------------------------------------------------------------------------------------------
+
+    def list_(self, v: ListObj) -> str:
+        if id(v) in self.two_phase or v.cls is not list:
+            base = base_layout(v.cls)
+            name = self.assign(v, "[]" if v.cls is list else f"{self.constant(base)}.__new__({self.constant(v.cls)})")
+            self.open.discard(id(v))
+            self.lines.append(f"{self.constant(base)}.extend({name}, [{self.many(v.items)}])")
+            self.attributes(v, name)
+            return name
+        return self.assign(v, f"[{self.many(v.items)}]")
+
+    def tuple_(self, v: TupleObj) -> str:
+        items = f"({self.many(v.items)}{',' if len(v.items) == 1 else ''})"
+        if v.cls is tuple:
+            return self.assign(v, items)
+        if base_layout(v.cls) is tuple:
+            items = f"tuple.__new__({self.constant(v.cls)}, {items})"
+        else:
+            items = f"{self.constant(v.cls)}({items})"
+        name = self.assign(v, items)
+        self.attributes(v, name)
+        return name
+
+    def dict_(self, v: DictObj) -> str:
+        base = base_layout(v.cls)
+        if v.cls is dict and id(v) not in self.two_phase:
+            return self.assign(v, "{" + ", ".join([f"{self.get(k)}: {self.get(x)}" for k, x in v.items.values()]) + "}")
+        name = self.assign(v, "{}" if v.cls is dict else f"{self.constant(base)}.__new__({self.constant(v.cls)})")
+        self.open.discard(id(v))
+        if base is collections.defaultdict:
+            factory = v.attrs.get("default_factory")
+            self.lines.append(f"collections.defaultdict.__init__({name}, {self.get(factory) if factory else None})")
+        for key, item in list(v.items.values()):
+            self.lines.append(f"{self.constant(base)}.__setitem__({name}, {self.get(key)}, {self.get(item)})")
+        self.attributes(v, name)
+        return name
+
+    def set_(self, v: SetObj) -> str:
+        name = self.assign(v, f"{self.constant(v.cls)}(({self.many(v.items.values())}{',' if len(v.items) == 1 else ''}))")
+        self.attributes(v, name)
+        return name
+
+    def slice_(self, v: SliceObj) -> str:
+        return self.assign(v, f"slice({self.many(v.items)})")
+
+    # -- objects ----------------------------------------------------------------------------------------------------------------
+
+    def attributes(self, v: Obj, name: str) -> None:
+        """Set the attributes of a made object, past its class's own `__setattr__`."""
+        for attribute, value in list(v.attrs.items()):
+            if value is DELETED or (attribute == "default_factory" and isinstance(v, DictObj)):
+                continue
+            self.lines.append(f"object.__setattr__({name}, {attribute!r}, {self.get(value)})")
+
+    def object_(self, v: Obj) -> str:
+        stands_for = STANDS_FOR.get(v.cls)
+        if stands_for is not None and not self.keep_polyfills:
+            return self.polyfill(v)
+        name = self.assign(v, f"object.__new__({self.constant(v.cls)})")
+        self.open.discard(id(v))
+        self.attributes(v, name)
+        return name
+
+    def polyfill(self, v: Obj) -> str:
+        """The C object that a polyfill's instance stands for."""
+        text = v.cls.rebuild  # type: ignore[attr-defined]
+        if callable(text):
+            return self.assign(v, text(self, v))
+        return self.assign(v, text.format(**{key: self.get(value) for key, value in v.attrs.items()}))
+
+    def exception(self, v: ExcObj) -> str:
+        name = self.assign(v, f"{self.constant(v.cls)}.__new__({self.constant(v.cls)}{''.join(', ' + self.get(a) for a in v.args)})")
+        self.open.discard(id(v))
+        base = base_layout(v.cls)
+        self.lines.append(f"{self.constant(base)}.__init__({name}{''.join(', ' + self.get(a) for a in v.args)})")
+        if v.trace:
+            self.lines.append(f"{self.constant(add_trace)}({name}, {self.constant(tuple(v.trace))})")
+        if v.cause is not None:
+            self.lines.append(f"{name}.__cause__ = {self.get(v.cause)}")
+        if v.context is not None:
+            self.lines.append(f"{name}.__context__ = {self.get(v.context)}")
+        if v.suppress is not (v.cause is not None):
+            self.lines.append(f"{name}.__suppress_context__ = {v.suppress}")
+        self.attributes(v, name)
+        return name
+
+    def trace(self, v: ExcTrace) -> str:
+        return f"{self.get(v.exception)}.__traceback__"
+
+    def cell(self, v: Cell) -> str:
+        name = self.assign(v, f"{self.constant(types.CellType)}()", "c")
+        self.open.discard(id(v))
+        if v.contents is not None:
+            self.later.append((name, v))
+            self.flush_cells()
+        return name
+
+    def flush_cells(self) -> None:
+        """Fill cells once their contents can be made: a closure may contain itself."""
+        while self.later:
+            name, cell = self.later.pop()
+            self.lines.append(f"{name}.cell_contents = {self.get(cell.contents)}")
+
+    def function(self, v: Func) -> str:
+        closure = f"({self.many(v.closure)},)" if v.closure else "None"
+        if id(v) in self.names:  # made while its closure was filled
+            return self.names[id(v)]
+        defaults = self.get(v.defaults) if v.defaults is not None else "None"
+        name = self.assign(
+            v, f"{self.constant(types.FunctionType)}({self.constant(v.code)}, {self.get(v.globals)}, {v.name!r}, {defaults}, {closure})", "f"
+        )
+        self.open.discard(id(v))
+        self.lines.append(f"{name}.__qualname__ = {v.qualname!r}")
+        if v.kwdefaults is not None:
+            self.lines.append(f"{name}.__kwdefaults__ = {self.get(v.kwdefaults)}")
+        for attribute, value in list(v.attrs.items()):
+            text = self.get(value)
+            if attribute == "__annotations__" and isinstance(value, TupleObj):
+                text = f"dict(zip({text}[::2], {text}[1::2]))"
+            self.lines.append(f"{name}.{attribute} = {text}")
+        return name
+
+    def bound(self, v: Bound) -> str:
+        if v.cls is types.MethodType:
+            return self.assign(v, f"{self.constant(types.MethodType)}({self.get(v.func)}, {self.get(v.self)})")
+        return self.assign(v, f"{self.get(v.func)}.__get__({self.get(v.self)}, type({self.get(v.self)}))")
+
+    def super_(self, v: Super) -> str:
+        return self.assign(v, f"super({self.constant(v.start)}, {self.get(v.self)})")
+
+    # -- iterators --------------------------------------------------------------------------------------------------------------
+
+    def seq_iter(self, v: SeqIter) -> str:
+        if v.seq is None:
+            return self.assign(v, "iter(())")
+        name = self.assign(v, f"{'iter' if v.step > 0 else 'reversed'}({self.get(v.seq)})")
+        start = 0 if v.step > 0 else len(v.seq.items) - 1  # type: ignore[attr-defined]
+        if v.index != start:
+            self.lines.append(f"{name}.__setstate__({v.index})")
+        return name
+
+    def items_iter(self, v: ItemsIter) -> str:
+        if v.owner is None:
+            return self.assign(v, "iter(())")
+        owner = self.get(v.owner)
+        view = f"{owner}.{v.what}()" if isinstance(v.owner, DictObj) else owner
+        name = self.assign(v, f"iter({view})")
+        if v.index:
+            self.lines.append(f"{self.constant(advance)}({name}, {v.index})")
+        return name
+
+    def view(self, v: DictView) -> str:
+        return self.assign(v, f"{self.get(v.owner)}.{v.what}()")
+
+    def generator(self, v: GenObj) -> str:
+        """A generator: called anew if it never started, else resumed where it stands."""
+        if v.running:
+            raise Break("generator-unsupported", "a running generator escapes")
+        if v.frame is None:
+            return self.assign(v, f"{self.constant(finished_generator)}()")
+        if not v.started:
+            return self.assign(v, self.call_again(v))
+        frame = v.frame
+        slots = ", ".join("UNBOUND_SLOT" if s is None else self.get(s) for s in frame.slots)
+        stack = self.many(frame.stack)
+        handled = self.get(frame.stack[frame.handlers[-1] + 1]) if frame.handlers else None
+        return self.assign(
+            v,
+            f"{self.constant(resume_generator)}({self.constant(frame.code)}, {frame.pc}, {self.get(frame.globals)}, [{slots}], [{stack}], "
+            f"handled={handled})",
+        )
+
+    def call_again(self, v: GenObj) -> str:
+        """The call that made an unstarted generator."""
+        code, slots = v.frame.code, v.arguments
+        n, kwonly = code.co_argcount, code.co_kwonlyargcount
+        parts = [self.get(s) for s in slots[:n]]
+        at = n + kwonly
+        if code.co_flags & 0x04:
+            parts.append("*" + self.get(slots[at]))
+            at += 1
+        parts += [f"{name}={self.get(s)}" for name, s in zip(code.co_varnames[n : n + kwonly], slots[n : n + kwonly])]
+        if code.co_flags & 0x08:
+            parts.append("**" + self.get(slots[at]))
+        return f"{self.get(v.func)}({', '.join(parts)})"
+
+
+def advance(iterator: Any, n: int) -> None:
+    """Take `n` items."""
+    next(itertools.islice(iterator, n, n), None)
+
+
+def finished_generator() -> Any:
+    """An exhausted generator."""
+    generator = (x for x in ())
+    next(generator, None)
+    return generator
+
+
+def add_trace(exc: BaseException, trace: tuple) -> None:
+    """Give an exception the traceback lines of the frames it passed while it was symbolic."""
+    from .tracebacks import add_line
+
+    for code, line in trace:
+        add_line(exc, code, line)
+
+
+MAKERS: dict[type, Any] = {
+    ListObj: Rebuilder.list_,
+    TupleObj: Rebuilder.tuple_,
+    DictObj: Rebuilder.dict_,
+    SetObj: Rebuilder.set_,
+    SliceObj: Rebuilder.slice_,
+    Obj: Rebuilder.object_,
+    ExcObj: Rebuilder.exception,
+    ExcTrace: Rebuilder.trace,
+    Cell: Rebuilder.cell,
+    Func: Rebuilder.function,
+    Bound: Rebuilder.bound,
+    Super: Rebuilder.super_,
+    SeqIter: Rebuilder.seq_iter,
+    ItemsIter: Rebuilder.items_iter,
+    DictView: Rebuilder.view,
+    GenObj: Rebuilder.generator,
+}

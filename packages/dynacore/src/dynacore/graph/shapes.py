@@ -1,0 +1,302 @@
+"""Quick rules: what the most frequent operations return, worked out without running them on stand-ins.
+
+torch's own rules for tensors without data are written in Python and load a symbolic algebra system at their first use; these
+cost a hundredth of that. A rule takes the operation's own arguments and gives a `Spec`, or several in a tuple; it raises
+`Declined` (or fails to take the arguments) where it isn't sure. Every rule is checked against the real operation by tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .layouts import Declined, Spec, broadcast, dim_of, packed, pointwise
+
+QUICK: dict[str, Callable[..., Any]] = {}
+
+
+def quick(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a quick rule under the names of the operations that it covers."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names.split():
+            QUICK[name] = function
+        return function
+
+    return register
+
+
+def is_float(dtype: torch.dtype) -> bool:
+    """Whether the dtype is a real floating point type."""
+    return dtype.is_floating_point
+
+
+def need_float(*tensors: torch.Tensor) -> None:
+    """Decline anything but floating point tensors of one dtype."""
+    if any(not t.dtype.is_floating_point or t.dtype != tensors[0].dtype for t in tensors):
+        raise Declined
+
+
+# -- element by element -------------------------------------------------------------------------------------------------
+
+
+@quick("sin cos tan exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sigmoid tanh erf erfc reciprocal asin acos atan sinh cosh")
+def float_unary(x: torch.Tensor) -> Spec:
+    """Functions that make integers floating point."""
+    dtype = x.dtype if x.dtype.is_floating_point or x.dtype.is_complex else torch.get_default_dtype()
+    return *pointwise([x]), dtype
+
+
+@quick("neg square __neg__")
+def number_unary(x: torch.Tensor) -> Spec:
+    """Functions that keep the dtype, of numbers."""
+    if x.dtype is torch.bool:
+        raise Declined
+    return *pointwise([x]), x.dtype
+
+
+@quick("floor ceil round trunc sign")
+def real_unary(x: torch.Tensor) -> Spec:
+    """Functions that keep the dtype, of floating point numbers."""
+    need_float(x)
+    return *pointwise([x]), x.dtype
+
+
+@quick("abs __abs__ absolute")
+def absolute(x: torch.Tensor) -> Spec:
+    if x.dtype.is_complex or x.dtype is torch.bool:
+        raise Declined
+    return *pointwise([x]), x.dtype
+
+
+@quick("relu gelu silu mish elu selu celu hardswish hardsigmoid relu6 leaky_relu softplus logsigmoid hardtanh softsign")
+def activation(x: torch.Tensor, *args: Any, **kwargs: Any) -> Spec:
+    """Activations with options that don't change the result's layout."""
+    need_float(x)
+    if any(value is True for value in args) or kwargs.get("inplace"):
+        raise Declined
+    return *pointwise([x]), x.dtype
+
+
+def operands(a: Any, b: Any) -> list[torch.Tensor]:
+    """The tensors among two operands."""
+    tensors = [value for value in (a, b) if isinstance(value, torch.Tensor)]
+    if not tensors or any(not isinstance(v, (torch.Tensor, bool, int, float)) for v in (a, b)):
+        raise Declined
+    return tensors
+
+
+@quick(
+    "add sub mul maximum minimum __add__ __radd__ __sub__ __mul__ __rmul__ fmod remainder mod __mod__ rsub __rsub__ multiply"
+)
+def arithmetic(a: Any, b: Any) -> Spec:
+    """Arithmetic in the operands' common dtype."""
+    dtype = torch.result_type(a, b)
+    if dtype is torch.bool or dtype.is_complex:
+        raise Declined
+    return *pointwise(operands(a, b)), dtype
+
+
+@quick("truediv div true_divide __truediv__ __rtruediv__ atan2")
+def division(a: Any, b: Any) -> Spec:
+    """Division, whose result is never an integer."""
+    dtype = torch.result_type(a, b)
+    if dtype.is_complex:
+        raise Declined
+    return *pointwise(operands(a, b)), dtype if dtype.is_floating_point else torch.get_default_dtype()
+
+
+@quick("pow __pow__")
+def power(a: Any, b: Any) -> Spec:
+    """Powers of floating point numbers."""
+    dtype = torch.result_type(a, b)
+    if not dtype.is_floating_point or isinstance(b, torch.Tensor):
+        raise Declined
+    return *pointwise(operands(a, b)), dtype
+
+
+@quick("eq ne lt le gt ge __eq__ __ne__ __lt__ __le__ __gt__ __ge__ logical_and logical_or logical_xor")
+def comparison(a: Any, b: Any) -> Spec:
+    """Comparisons."""
+    if torch.result_type(a, b).is_complex:
+        raise Declined
+    return *pointwise(operands(a, b)), torch.bool
+
+
+@quick("and_ or_ xor __and__ __or__ __xor__ bitwise_and bitwise_or bitwise_xor")
+def bitwise(a: Any, b: Any) -> Spec:
+    """Bitwise operations."""
+    dtype = torch.result_type(a, b)
+    if dtype.is_floating_point or dtype.is_complex:
+        raise Declined
+    return *pointwise(operands(a, b)), dtype
+
+
+@quick("invert __invert__ bitwise_not logical_not")
+def negation(x: torch.Tensor) -> Spec:
+    if x.dtype is not torch.bool:
+        raise Declined
+    return *pointwise([x]), torch.bool
+
+
+@quick("where")
+def where(condition: torch.Tensor, a: Any, b: Any) -> Spec:
+    """`torch.where` with three arguments."""
+    if condition.dtype is not torch.bool:
+        raise Declined
+    return *pointwise([condition, *operands(a, b)]), torch.result_type(a, b)
+
+
+@quick("masked_fill")
+def masked_fill(x: torch.Tensor, mask: torch.Tensor, value: Any) -> Spec:
+    """A copy of `x`, filled where the mask says."""
+    if mask.dtype is not torch.bool or isinstance(value, (torch.Tensor, complex)):
+        raise Declined
+    if broadcast([x.shape, mask.shape]) != x.shape or not x.is_contiguous():
+        raise Declined
+    if isinstance(value, float) and not x.dtype.is_floating_point:
+        raise Declined
+    return packed(x.shape, x.dtype)
+
+
+@quick("clamp clip clamp_min clamp_max")
+def clamp(x: torch.Tensor, low: Any = None, high: Any = None, **named: Any) -> Spec:
+    """Clamping to numbers."""
+    bounds = (low, high, named.pop("min", None), named.pop("max", None))
+    if named or any(isinstance(b, (torch.Tensor, complex)) for b in bounds) or all(b is None for b in bounds):
+        raise Declined
+    if not x.dtype.is_floating_point:
+        raise Declined
+    return *pointwise([x]), x.dtype
+
+
+@quick("dropout")
+def dropout(x: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Spec:
+    """Dropout that is on: when it is off the argument itself comes back."""
+    need_float(x)
+    if not training or inplace or not 0 < p < 1 or not x.is_contiguous():
+        raise Declined
+    return packed(x.shape, x.dtype)
+
+
+# -- reductions ---------------------------------------------------------------------------------------------------------
+
+
+def reduced(x: torch.Tensor, dim: Any, keepdim: Any) -> tuple[int, ...]:
+    """The shape after reducing `dim`, one dimension or several or all."""
+    if type(keepdim) is not bool:
+        raise Declined
+    if dim is None or (isinstance(dim, (tuple, list)) and not dim):
+        dims = set(range(x.dim()))
+    else:
+        places = [dim_of(d, x.dim()) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
+        dims = set(places)
+        if len(dims) != len(places):
+            raise Declined
+    if keepdim:
+        return tuple(1 if place in dims else size for place, size in enumerate(x.shape))
+    return tuple(size for place, size in enumerate(x.shape) if place not in dims)
+
+
+def reduction(x: torch.Tensor, dim: Any, keepdim: Any, dtype: torch.dtype) -> Spec:
+    """The result of reducing a contiguous tensor."""
+    if not x.is_contiguous() or x.numel() == 0:
+        raise Declined
+    return packed(reduced(x, dim, keepdim), dtype)
+
+
+@quick("sum prod")
+def total(x: torch.Tensor, dim: Any = None, keepdim: Any = False, *, dtype: torch.dtype | None = None) -> Spec:
+    """Sums; of integers as int64."""
+    if dtype is None:
+        dtype = x.dtype if x.dtype.is_floating_point or x.dtype.is_complex else torch.int64
+    return reduction(x, dim, keepdim, dtype)
+
+
+@quick("mean var std logsumexp")
+def mean(x: torch.Tensor, dim: Any = None, keepdim: Any = False, **named: Any) -> Spec:
+    """Statistics of floating point numbers."""
+    need_float(x)
+    if named.keys() - {"unbiased", "correction"} or isinstance(dim, bool):
+        raise Declined
+    return reduction(x, dim, keepdim, x.dtype)
+
+
+@quick("amax amin")
+def extremum(x: torch.Tensor, dim: Any = (), keepdim: Any = False) -> Spec:
+    return reduction(x, dim, keepdim, x.dtype)
+
+
+@quick("argmax argmin")
+def argument(x: torch.Tensor, dim: Any = None, keepdim: Any = False) -> Spec:
+    if dim is None and keepdim is not False:
+        raise Declined
+    return reduction(x, dim, keepdim, torch.int64)
+
+
+@quick("any all")
+def any_all(x: torch.Tensor, dim: Any = None, keepdim: Any = False) -> Spec:
+    if x.dtype is not torch.bool:
+        raise Declined
+    return reduction(x, dim, keepdim, torch.bool)
+
+
+@quick("softmax log_softmax")
+def softmax(x: torch.Tensor, dim: Any, *args: Any, dtype: torch.dtype | None = None, **named: Any) -> Spec:
+    """Softmax over one dimension."""
+    if args or named.keys() - {"_stacklevel"} or not x.is_contiguous():
+        raise Declined
+    if dtype is None:
+        need_float(x)
+    elif not dtype.is_floating_point:
+        raise Declined
+    dim_of(dim, x.dim())
+    return packed(x.shape, dtype or x.dtype)
+
+
+@quick("cumsum cumprod")
+def cumulative(x: torch.Tensor, dim: Any) -> Spec:
+    dim_of(dim, x.dim())
+    if not x.is_contiguous() or x.dtype.is_complex:
+        raise Declined
+    return packed(x.shape, x.dtype if x.dtype.is_floating_point else torch.int64)
+
+
+@quick("tril triu")
+def triangle(x: torch.Tensor, diagonal: int = 0) -> Spec:
+    if x.dim() < 2 or not x.is_contiguous() or type(diagonal) is not int:
+        raise Declined
+    return packed(x.shape, x.dtype)
+
+
+# -- factories ----------------------------------------------------------------------------------------------------------
+
+
+@quick("arange")
+def arange(*bounds: Any, dtype: torch.dtype | None = None, device: Any = None, **named: Any) -> Spec:
+    """`arange` of integers."""
+    if named or not 0 < len(bounds) < 4 or any(type(b) is not int for b in bounds):
+        raise Declined
+    return packed((len(range(*bounds)),), dtype or torch.int64)
+
+
+@quick("rand randn")
+def random(*sizes: Any, dtype: torch.dtype | None = None, device: Any = None, **named: Any) -> Spec:
+    """Random numbers of a given size."""
+    shape = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+    if named or any(type(n) is not int or n < 0 for n in shape):
+        raise Declined
+    dtype = dtype or torch.get_default_dtype()
+    if not dtype.is_floating_point:
+        raise Declined
+    return packed(shape, dtype)
+
+
+@quick("zeros_like ones_like empty_like rand_like randn_like")
+def like(x: torch.Tensor, *, dtype: torch.dtype | None = None, device: Any = None, **named: Any) -> Spec:
+    """A new tensor like a contiguous one."""
+    if named or not x.is_contiguous():
+        raise Declined
+    return packed(x.shape, dtype or x.dtype)

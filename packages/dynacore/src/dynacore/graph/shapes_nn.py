@@ -1,0 +1,241 @@
+"""Quick rules (see `shapes`) for products, normalisation, convolution, attention, look-ups and joining."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from .layouts import Declined, Spec, broadcast, contiguous, dim_of, packed
+from .shapes import need_float, quick
+
+INDEX_TYPES = (torch.int64, torch.int32)
+
+# -- products -----------------------------------------------------------------------------------------------------------
+
+
+@quick("linear")
+def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> Spec:
+    """`x @ weight.T + bias`."""
+    need_float(x, weight, *(() if bias is None else (bias,)))
+    if weight.dim() != 2 or x.dim() == 0 or x.shape[-1] != weight.shape[1]:
+        raise Declined
+    if bias is not None and bias.shape != weight.shape[:1]:
+        raise Declined
+    return packed((*x.shape[:-1], weight.shape[0]), x.dtype)
+
+
+@quick("matmul __matmul__ mm bmm")
+def matmul(a: torch.Tensor, b: torch.Tensor) -> Spec:
+    """Matrix products, over batches of the same number of dimensions or with one matrix on the right."""
+    if a.dtype != b.dtype or a.dim() < 2 or b.dim() < 2 or a.shape[-1] != b.shape[-2]:
+        raise Declined
+    if b.dim() > 2 and a.dim() < 3:
+        raise Declined
+    batch = a.shape[:-2] if b.dim() == 2 else broadcast([a.shape[:-2], b.shape[:-2]])
+    return packed((*batch, a.shape[-2], b.shape[-1]), a.dtype)
+
+
+@quick("addmm baddbmm")
+def addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: Any = 1, alpha: Any = 1) -> Spec:
+    """A matrix product added to something."""
+    need_float(bias, a, b)
+    shape, _, dtype = matmul(a, b)
+    if a.dim() != b.dim() or broadcast([bias.shape, shape]) != shape:
+        raise Declined
+    return packed(shape, dtype)
+
+
+# -- normalisation --------------------------------------------------------------------------------------------------------
+
+
+def affine(x: torch.Tensor, *parameters: torch.Tensor | None) -> None:
+    """Decline unless everything is floating point and `x` contiguous."""
+    need_float(x, *(p for p in parameters if p is not None))
+    if not x.is_contiguous():
+        raise Declined
+
+
+@quick("layer_norm")
+def layer_norm(
+    x: torch.Tensor, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> Spec:
+    """Normalised over the last dimensions."""
+    affine(x, weight, bias)
+    shape = tuple(normalized_shape)
+    if tuple(x.shape[x.dim() - len(shape) :]) != shape or any(p is not None and p.shape != shape for p in (weight, bias)):
+        raise Declined
+    return packed(x.shape, x.dtype)
+
+
+@quick("rms_norm")
+def rms_norm(x: torch.Tensor, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Spec:
+    """Scaled by the root of the mean square over the last dimensions."""
+    return layer_norm(x, normalized_shape, weight)
+
+
+@quick("group_norm")
+def group_norm(x: torch.Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Spec:
+    """Normalised over groups of channels."""
+    affine(x, weight, bias)
+    if x.dim() < 2 or x.shape[1] % num_groups or any(p is not None and p.shape != x.shape[1:2] for p in (weight, bias)):
+        raise Declined
+    return packed(x.shape, x.dtype)
+
+
+@quick("batch_norm")
+def batch_norm(
+    x: torch.Tensor, mean: Any, var: Any, weight: Any = None, bias: Any = None, training: bool = False, *args: Any, **named: Any
+) -> Spec:
+    """Normalised over the batch, with the statistics given."""
+    affine(x, mean, var, weight, bias)
+    statistics = (mean, var, weight, bias)
+    if training or mean is None or x.dim() < 2 or any(p is not None and p.shape != x.shape[1:2] for p in statistics):
+        raise Declined
+    return packed(x.shape, x.dtype)
+
+
+# -- convolution ----------------------------------------------------------------------------------------------------------
+
+
+def per_dim(value: Any, ndim: int) -> tuple[int, ...]:
+    """A number for each spatial dimension."""
+    values = (value,) * ndim if type(value) is int else tuple(value)
+    if len(values) == 1:
+        values *= ndim
+    if len(values) != ndim or any(type(n) is not int for n in values):
+        raise Declined
+    return values
+
+
+def window(sizes: Sequence[int], kernel: Any, stride: Any, padding: Any, dilation: Any) -> list[int]:
+    """How many places a sliding window has along each dimension."""
+    ndim = len(sizes)
+    rows = zip(sizes, *(per_dim(v, ndim) for v in (kernel, stride, padding, dilation)), strict=True)
+    places = [(size + 2 * p - d * (k - 1) - 1) // s + 1 if s > 0 else 0 for size, k, s, p, d in rows]
+    if any(n < 1 for n in places):
+        raise Declined
+    return places
+
+
+def conv(ndim: int) -> Any:
+    """The rule of a convolution over `ndim` dimensions."""
+
+    def rule(
+        x: torch.Tensor, weight: torch.Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+        groups: int = 1,
+    ) -> Spec:  # fmt: skip
+        need_float(x, weight, *(() if bias is None else (bias,)))
+        if x.dim() != ndim + 2 or weight.dim() != ndim + 2 or x.shape[1] != weight.shape[1] * groups:
+            raise Declined
+        if not x.is_contiguous() or not weight.is_contiguous() or 1 in x.shape[1:2] or weight.shape[0] % groups:
+            raise Declined
+        places = window(x.shape[2:], tuple(weight.shape[2:]), stride, padding, dilation)
+        return packed((x.shape[0], weight.shape[0], *places), x.dtype)
+
+    return rule
+
+
+for _ndim in (1, 2, 3):
+    quick(f"conv{_ndim}d")(conv(_ndim))
+
+
+@quick("max_pool2d avg_pool2d")
+def pool2d(x: torch.Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, **named: Any) -> Spec:
+    """Pooling of images, without indices."""
+    need_float(x)
+    if named or x.dim() not in (3, 4) or not x.is_contiguous():
+        raise Declined
+    places = window(x.shape[-2:], kernel_size, kernel_size if stride is None else stride, padding, 1)
+    return packed((*x.shape[:-2], *places), x.dtype)
+
+
+@quick("adaptive_avg_pool2d")
+def adaptive_avg_pool2d(x: torch.Tensor, output_size: Any) -> Spec:
+    """Pooling of images to a given size."""
+    need_float(x)
+    if x.dim() not in (3, 4) or not x.is_contiguous():
+        raise Declined
+    return packed((*x.shape[:-2], *per_dim(output_size, 2)), x.dtype)
+
+
+# -- attention ------------------------------------------------------------------------------------------------------------
+
+
+@quick("scaled_dot_product_attention")
+def attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
+    scale: Any = None, enable_gqa: bool = False,
+) -> Spec:  # fmt: skip
+    """Attention over contiguous heads."""
+    raise Declined
+
+
+# -- look-ups and joining ---------------------------------------------------------------------------------------------------
+
+
+@quick("embedding")
+def embedding(index: torch.Tensor, weight: torch.Tensor, padding_idx: Any = None) -> Spec:
+    """Rows of `weight`."""
+    if index.dtype not in INDEX_TYPES or weight.dim() != 2:
+        raise Declined
+    return packed((*index.shape, weight.shape[1]), weight.dtype)
+
+
+@quick("gather")
+def gather(x: torch.Tensor, dim: int, index: torch.Tensor) -> Spec:
+    """Elements along one dimension."""
+    dim = dim_of(dim, x.dim())
+    if index.dtype is not torch.int64 or index.dim() != x.dim() or x.dim() == 0:
+        raise Declined
+    if any(i > s for place, (i, s) in enumerate(zip(index.shape, x.shape, strict=True)) if place != dim):
+        raise Declined
+    return packed(index.shape, x.dtype)
+
+
+@quick("index_select")
+def index_select(x: torch.Tensor, dim: int, index: torch.Tensor) -> Spec:
+    """Slices along one dimension."""
+    dim = dim_of(dim, x.dim())
+    if index.dtype not in INDEX_TYPES or index.dim() != 1 or not x.is_contiguous() or x.dim() == 0:
+        raise Declined
+    return packed((*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :]), x.dtype)
+
+
+@quick("cat concat concatenate")
+def cat(tensors: Sequence[torch.Tensor], dim: int = 0, *, axis: int | None = None) -> Spec:
+    """Contiguous tensors of one dtype, one after the other."""
+    first = tensors[0]
+    dim = dim_of(dim if axis is None else axis, first.dim())
+    size = 0
+    for t in tensors:
+        if t.dtype != first.dtype or t.dim() != first.dim() or not t.is_contiguous():
+            raise Declined
+        if t.shape[:dim] != first.shape[:dim] or t.shape[dim + 1 :] != first.shape[dim + 1 :]:
+            raise Declined
+        size += t.shape[dim]
+    return packed((*first.shape[:dim], size, *first.shape[dim + 1 :]), first.dtype)
+
+
+@quick("stack")
+def stack(tensors: Sequence[torch.Tensor], dim: int = 0) -> Spec:
+    """Contiguous tensors of one shape and dtype along a new dimension."""
+    first = tensors[0]
+    dim = dim_of(dim, first.dim() + 1)
+    if any(t.dtype != first.dtype or t.shape != first.shape or not t.is_contiguous() for t in tensors):
+        raise Declined
+    return packed((*first.shape[:dim], len(tensors), *first.shape[dim:]), first.dtype)
+
+
+@quick("repeat")
+def repeat(x: torch.Tensor, *sizes: Any) -> Spec:
+    """Copies of `x` along each dimension."""
+    times = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+    if len(times) < x.dim() or any(type(n) is not int or n < 1 for n in times):
+        raise Declined
+    shape = (1,) * (len(times) - x.dim()) + tuple(x.shape)
+    return packed(tuple(n * size for n, size in zip(times, shape, strict=True)), x.dtype)
+
+
+__all__ = ["contiguous"]

@@ -1,0 +1,87 @@
+"""What rules share: reading arguments, raising what C code raises, equality of items."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from ..reasons import Break
+from ..values import PUSHED, Bound, Const, Func, Host, ItemsIter, Known, SeqIter, Tensor, Value
+from .registry import STANDS_FOR
+
+
+def real_class(v: Value) -> type:
+    """The class that the program sees."""
+    return STANDS_FOR.get(v.cls, v.cls)
+
+
+def refuse(m: Any, function: Callable, *args: Any, **kwargs: Any) -> Any:
+    """Raise what `function` raises for these real arguments: stand-ins that it refuses as it would the program's."""
+    try:
+        function(*args, **kwargs)
+    except Exception as error:
+        return m.throw(type(error), *error.args)
+    raise Break("call-arguments", getattr(function, "__qualname__", repr(function)))
+
+
+def as_index(m: Any, v: Value) -> int:
+    """An argument that C code takes by `__index__`."""
+    if type(v) is Host:
+        v = m.specialise(v)
+    if type(v) is not Const:
+        raise Break("tensor-to-python" if type(v) is Tensor else "call-arguments", f"{v.cls.__name__} as an index")
+    if not hasattr(v.value, "__index__"):
+        return m.throw(TypeError, f"'{v.cls.__name__}' object cannot be interpreted as an integer")
+    return v.value.__index__() + 0
+
+
+def attribute_name(m: Any, v: Value) -> str:
+    """The name given to getattr and its like."""
+    name = m.constant_of(v)
+    if not isinstance(name, str):
+        raise Break("call-arguments", "a name that isn't a string")
+    return name
+
+
+def items_of(m: Any, v: Value) -> list[Value] | None:
+    """All items of `v`, or None when iterating over it runs Python code."""
+    try:
+        return m.iterate(v)
+    except Break as cause:
+        if cause.code != "iterate-unknown":
+            raise
+        return None
+
+
+def same(m: Any, a: Value, b: Value) -> bool | None:
+    """Equality as containers take it, identity first; None when Python code or a tensor decides."""
+    if a is b or (type(a) is Const and type(b) is Const and a.value is b.value):
+        return True
+    return m.equal(m.settle(a), m.settle(b))
+
+
+def find(m: Any, items: Any, wanted: Value, start: int = 0, stop: int | None = None) -> int | None:
+    """The index of the first item equal to `wanted`, -1 when there is none, None when Python code decides."""
+    for index in range(start, len(items) if stop is None else stop):
+        equal = same(m, items[index], wanted)
+        if equal is None:
+            return None
+        if equal:
+            return index
+    return -1
+
+
+def is_callable(v: Value) -> bool:
+    """callable()"""
+    if isinstance(v, (Func, Bound)):
+        return True
+    return callable(v.obj) if isinstance(v, Known) else hasattr(v.cls, "__call__")
+
+
+def as_bool(m: Any, result: Any) -> Any:
+    """The value of a Python bool; PUSHED stays (the pushed frame gives a bool)."""
+    return result if result is PUSHED else m.const(result)
+
+
+def is_iterator(v: Value) -> bool:
+    """Whether walking over `v` uses it up."""
+    return isinstance(v, (SeqIter, ItemsIter))

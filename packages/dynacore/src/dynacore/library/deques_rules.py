@@ -1,0 +1,268 @@
+"""collections.deque: a `ListObj` whose class is a deque. One made here keeps its bound in `attrs["maxlen"]`."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from ..reasons import Break
+from ..values import NONE, Const, ItemsIter, ListObj, Value
+from .arguments import as_bool, as_index, find, items_of, refuse
+from .lists_rules import count, repetitions
+from .polyfills import constructors
+from .registry import rule
+
+
+def storage(self: Value) -> ListObj:
+    """The receiver, which C code would check too."""
+    if type(self) is not ListObj or not issubclass(self.cls, deque):
+        raise Break("call-arguments", f"a deque method on {self.cls.__name__}")
+    return self
+
+
+def bound(self: ListObj) -> int | None:
+    """The deque's maxlen."""
+    if self.obj is not None:
+        return self.obj.maxlen
+    kept = self.attrs.get("maxlen")
+    return kept.value if type(kept) is Const else None
+
+
+def put(m: Any, self: ListObj, items: list[Value], left: bool = False) -> None:
+    """Add items at one end; a bounded deque loses as many at the other."""
+    m.touch(self)
+    if left:
+        self.items[:0] = items[::-1]
+    else:
+        self.items.extend(items)
+    limit = bound(self)
+    if limit is not None and len(self.items) > limit:
+        self.items = self.items[:limit] if left else self.items[len(self.items) - limit :]
+
+
+@rule(deque)
+def deque_call(m: Any, iterable: Value = NONE, maxlen: Value = NONE) -> Any:
+    made = ListObj([], deque)
+    return deque_fill(m, made, iterable, maxlen, made)
+
+
+@rule(deque.__new__)
+def deque_new(m: Any, cls: Value, *args: Value, **kwargs: Value) -> Value:
+    return ListObj([], m.constant_of(cls))
+
+
+@rule(deque.__init__)
+def deque_init(m: Any, self: Value, iterable: Value = NONE, maxlen: Value = NONE) -> Any:
+    target = storage(self)
+    if target.obj is not None or target.items:
+        raise Break("mutation-outside", "deque.__init__")
+    return deque_fill(m, target, iterable, maxlen, NONE)
+
+
+def deque_fill(m: Any, target: ListObj, iterable: Value, maxlen: Value, result: Value) -> Any:
+    """Fill a new deque, then give `result`."""
+    limit = None if m.is_none(maxlen) else as_index(m, maxlen)
+    if limit is not None and limit < 0:
+        refuse(m, deque, (), limit)
+    items = [] if m.is_none(iterable) else items_of(m, iterable)
+    target.attrs["maxlen"] = Const(limit)
+    if items is None:
+        return m.push_python(constructors.deque_fill, [target, iterable, result], {})
+    put(m, target, items)
+    return result
+
+
+@rule(deque.append)
+def deque_append(m: Any, self: Value, item: Value, /) -> Value:
+    put(m, storage(self), [item])
+    return NONE
+
+
+@rule(deque.appendleft)
+def deque_appendleft(m: Any, self: Value, item: Value, /) -> Value:
+    put(m, storage(self), [item], left=True)
+    return NONE
+
+
+@rule(deque.extend)
+def deque_extend(m: Any, self: Value, iterable: Value, /) -> Any:
+    return extend(m, self, iterable, left=False)
+
+
+@rule(deque.extendleft)
+def deque_extendleft(m: Any, self: Value, iterable: Value, /) -> Any:
+    return extend(m, self, iterable, left=True)
+
+
+@rule(deque.__iadd__)
+def deque_iadd(m: Any, self: Value, iterable: Value, /) -> Any:
+    target = storage(self)
+    items = items_of(m, iterable)
+    if items is None:
+        return m.push_python(constructors.deque_fill, [self, iterable, self], {})
+    put(m, target, items)
+    return self
+
+
+def extend(m: Any, self: Value, iterable: Value, left: bool) -> Any:
+    """deque.extend and extendleft."""
+    target = storage(self)
+    items = items_of(m, iterable)
+    if items is None:
+        append = m.const(deque.appendleft if left else deque.append)
+        return m.push_python(constructors.deque_extend, [self, iterable, append], {})
+    put(m, target, items, left)
+    return NONE
+
+
+@rule(deque.pop)
+def deque_pop(m: Any, self: Value, /) -> Value:
+    return take(m, self, -1)
+
+
+@rule(deque.popleft)
+def deque_popleft(m: Any, self: Value, /) -> Value:
+    return take(m, self, 0)
+
+
+def take(m: Any, self: Value, position: int) -> Value:
+    """Remove an item at an end."""
+    target = storage(self)
+    if not target.items:
+        refuse(m, deque.pop, deque())
+    m.touch(target)
+    return target.items.pop(position)
+
+
+@rule(deque.clear)
+def deque_clear(m: Any, self: Value, /) -> Value:
+    target = storage(self)
+    m.touch(target)
+    target.items.clear()
+    return NONE
+
+
+@rule(deque.reverse)
+def deque_reverse(m: Any, self: Value, /) -> Value:
+    target = storage(self)
+    m.touch(target)
+    target.items.reverse()
+    return NONE
+
+
+@rule(deque.rotate)
+def deque_rotate(m: Any, self: Value, steps: Value = Const(1), /) -> Value:  # noqa: B008
+    target = storage(self)
+    number = as_index(m, steps)
+    if target.items:
+        m.touch(target)
+        cut = -number % len(target.items)
+        target.items = target.items[cut:] + target.items[:cut]
+    return NONE
+
+
+@rule(deque.copy, deque.__copy__)
+def deque_copy(m: Any, self: Value, /) -> Value:
+    target = storage(self)
+    if target.cls is not deque:
+        raise Break("construct-unknown", f"a copy of {target.cls.__name__}")
+    made = ListObj(list(target.items), deque)
+    made.attrs["maxlen"] = Const(bound(target))
+    return made
+
+
+@rule(deque.count)
+def deque_count(m: Any, self: Value, item: Value, /) -> Any:
+    return count(m, storage(self).items, item)
+
+
+@rule(deque.remove)
+def deque_remove(m: Any, self: Value, item: Value, /) -> Value:
+    target = storage(self)
+    index = find(m, target.items, item)
+    if index is None or (index < 0 and type(item) is not Const):
+        raise Break("compare-unknown", "deque.remove")
+    if index < 0:
+        refuse(m, deque.remove, deque(), item.value)  # type: ignore[union-attr]
+    m.touch(target)
+    del target.items[index]
+    return NONE
+
+
+@rule(deque.insert)
+def deque_insert(m: Any, self: Value, index: Value, item: Value, /) -> Value:
+    target = storage(self)
+    position = as_index(m, index)
+    limit = bound(target)
+    if limit is not None and len(target.items) >= limit:
+        refuse(m, deque.insert, deque([None] * limit, limit), 0, None)
+    m.touch(target)
+    target.items.insert(position, item)
+    return NONE
+
+
+@rule(deque.__len__)
+def deque_len(m: Any, self: Value, /) -> Value:
+    return Const(len(storage(self).items))
+
+
+@rule(deque.__contains__)
+def deque_contains(m: Any, self: Value, item: Value, /) -> Any:
+    return as_bool(m, m.sequence_contains(storage(self).items, item))
+
+
+@rule(deque.__iter__)
+def deque_iter(m: Any, self: Value, /) -> Value:
+    target = storage(self)
+    return ItemsIter(list(target.items), type(iter(deque())), target, "deque")
+
+
+@rule(deque.__reversed__)
+def deque_reversed(m: Any, self: Value, /) -> Value:
+    target = storage(self)
+    return ItemsIter(target.items[::-1], type(reversed(deque())), target, "deque")
+
+
+@rule(deque.__getitem__)
+def deque_getitem(m: Any, self: Value, index: Value, /) -> Value:
+    target = storage(self)
+    return target.items[place(m, target, index)]
+
+
+@rule(deque.__setitem__)
+def deque_setitem(m: Any, self: Value, index: Value, item: Value, /) -> Value:
+    target = storage(self)
+    position = place(m, target, index)
+    m.touch(target)
+    target.items[position] = item
+    return NONE
+
+
+@rule(deque.__delitem__)
+def deque_delitem(m: Any, self: Value, index: Value, /) -> Value:
+    target = storage(self)
+    position = place(m, target, index)
+    m.touch(target)
+    del target.items[position]
+    return NONE
+
+
+def place(m: Any, self: ListObj, index: Value) -> int:
+    """A position in the deque, or its IndexError."""
+    index = m.settle(index)
+    if type(index) is not Const or not hasattr(index.value, "__index__"):
+        raise Break("subscript-unknown", f"deque[{index.cls.__name__}]")
+    position = as_index(m, index)
+    if not -len(self.items) <= position < len(self.items):
+        refuse(m, deque.__getitem__, deque(), 0)
+    return position
+
+
+@rule(deque.__mul__, deque.__rmul__)
+def deque_mul(m: Any, self: Value, times: Value, /) -> Value:
+    target = storage(self)
+    made = deque_copy(m, target)
+    items = target.items * repetitions(m, times, "deque")
+    made.items = []  # type: ignore[attr-defined]
+    put(m, made, items)  # type: ignore[arg-type]
+    return made

@@ -1,0 +1,14 @@
+"""C functions and classes of the standard library, written in Python so that the machine can run them as frames.
+
+They do what the C code does, in the same order: when an item is asked for, when a function is called, what is kept. A
+break or an exception inside one then happens at the place where it would in plain Python, and resumes there.
+
+A class here stands for an iterator class. Its instances are made real by `rebuild`, an expression over the attributes
+(in braces) and the modules `builtins`, `collections`, `functools`, `itertools`, `operator`: the C object in the same
+state, sharing the iterators below it. Where no expression can give that (`rebuild` is None) the instance itself,
+which is an ordinary Python object, is handed out.
+"""
+
+from . import combinatorics, constructors, functions, iterators, itertoolz, objects
+
+__all__ = ["combinatorics", "constructors", "functions", "iterators", "itertoolz", "objects"]

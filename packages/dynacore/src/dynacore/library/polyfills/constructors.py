@@ -1,0 +1,164 @@
+"""Containers filled from an iterable, or searched with an equality, that runs Python code."""
+
+from __future__ import annotations
+
+import collections
+
+
+def list_of(iterable, /):
+    """list(iterable)"""
+    items = []
+    for item in iterable:
+        items.append(item)
+    return items
+
+
+def list_extend(self, iterable, /):
+    """list.extend: the items arrive one by one."""
+    for item in iterable:
+        list.append(self, item)
+
+
+def tuple_of(cls, iterable, /):
+    """tuple.__new__(cls, iterable)"""
+    items = []
+    for item in iterable:
+        items.append(item)
+    return tuple.__new__(cls, items)
+
+
+def set_fill(self, iterable, result, /):
+    """Add all items to a set, then give `result`."""
+    for item in iterable:
+        set.add(self, item)
+    return result
+
+
+def frozenset_of(cls, iterable, /):
+    """frozenset.__new__(cls, iterable)"""
+    items = []
+    for item in iterable:
+        items.append(item)
+    return frozenset.__new__(cls, items)
+
+
+def dict_update(self, other, named, /):
+    """dict.update with a mapping or an iterable of pairs, then with keyword arguments."""
+    if hasattr(other, "keys"):
+        for key in other.keys():  # noqa: SIM118  the protocol calls keys()
+            dict.__setitem__(self, key, other[key])
+    else:
+        number = 0
+        for pair in other:
+            try:
+                pair = list(pair)
+            except TypeError:
+                pair = None
+            if pair is None:
+                raise TypeError(f"cannot convert dictionary update sequence element #{number} to a sequence")
+            if len(pair) != 2:
+                raise ValueError(
+                    f"dictionary update sequence element #{number} has length {len(pair)}; 2 is required"
+                )
+            dict.__setitem__(self, pair[0], pair[1])
+            number += 1
+    for key in named:
+        dict.__setitem__(self, key, named[key])
+
+
+def dict_fill(self, other, named, result, /):
+    """Update a dict, then give `result`."""
+    dict_update(self, other, named)
+    return result
+
+
+def dict_missing(self, key, factory, /):
+    """defaultdict.__missing__"""
+    value = factory()
+    self[key] = value
+    return value
+
+
+def dict_fromkeys(cls, iterable, value, /):
+    """dict.fromkeys for a subclass, or an iterable that runs Python code."""
+    items = cls()
+    for key in iterable:
+        items[key] = value
+    return items
+
+
+def deque_extend(self, iterable, append, /):
+    """deque.extend or extendleft: `append` is deque.append or deque.appendleft."""
+    for item in iterable:
+        append(self, item)
+
+
+def str_join(self, iterable, /):
+    """str.join of an iterable that runs Python code."""
+    return self.join(list(iterable))
+
+
+def list_remove(self, wanted, /):
+    """list.remove where equality is decided by Python code."""
+    index = 0
+    while index < list.__len__(self):
+        item = list.__getitem__(self, index)
+        if item is wanted or item == wanted:
+            list.__delitem__(self, slice(index, index + 1))
+            return
+        index += 1
+    raise ValueError("list.remove(x): x not in list")
+
+
+def list_index(self, wanted, start, stop, /):
+    """list.index where equality is decided by Python code."""
+    index = start
+    while index < stop and index < list.__len__(self):
+        item = list.__getitem__(self, index)
+        if item is wanted or item == wanted:
+            return index
+        index += 1
+    raise ValueError(f"{wanted!r} is not in list")
+
+
+def tuple_index(self, wanted, start, stop, /):
+    """tuple.index where equality is decided by Python code."""
+    for index in range(start, stop):
+        item = tuple.__getitem__(self, index)
+        if item is wanted or item == wanted:
+            return index
+    raise ValueError("tuple.index(x): x not in tuple")
+
+
+def count_equal(items, wanted, /):
+    """count() of a sequence where equality is decided by Python code; `items` is a tuple or list of its items."""
+    count = 0
+    for item in items:
+        if item is wanted or item == wanted:
+            count += 1
+    return count
+
+
+def list_iadd(self, iterable, /):
+    """list.__iadd__"""
+    for item in iterable:
+        list.append(self, item)
+    return self
+
+
+def deque_fill(self, iterable, result, /):
+    """Append all items to a deque, then give `result`."""
+    append = collections.deque.append
+    for item in iterable:
+        append(self, item)
+    return result
+
+
+def checked_number(method, obj, kind, name, /):
+    """int() or float() by a Python method, whose result must be of that type."""
+    result = method(obj)
+    if type(result) is kind:
+        return result
+    if name == "__index__" and type(result) is int:
+        return kind(result)
+    raise TypeError(f"{type(obj).__name__}.{name}() returned non-{kind.__name__} (type {type(result).__name__})")

@@ -1,0 +1,171 @@
+"""Text: str(), repr(), format(), `%`, str.format and str.join. What a value's text is, is asked of the real object where only
+C code is involved, and of its class's Python method otherwise."""
+
+from __future__ import annotations
+
+import string
+from types import FunctionType
+from typing import Any
+
+from ..reasons import Break
+from ..values import Const, DictObj, ExcObj, Host, Known, ListObj, SetObj, Tensor, TupleObj, Value
+from .arguments import items_of
+from .folding import is_literal
+from .polyfills import constructors
+from .registry import rule
+
+EMPTY = Const("")
+
+
+def in_python(cls: type, *names: str) -> bool:
+    """Whether a class has one of the methods in Python."""
+    return any(type(getattr(cls, name, None)) is FunctionType for name in names)
+
+
+def shown(m: Any, v: Value) -> Any:
+    """The real object whose text is that of `v`; `Break` when Python code or the run decides."""
+    if isinstance(v, (ListObj, TupleObj)) and type(v).__name__ and not in_python(v.cls, "__repr__", "__str__", "__format__"):
+        if v.cls in (list, tuple):
+            return v.cls(shown(m, item) for item in v.items)
+    elif type(v) is DictObj and v.cls is dict:
+        return {shown(m, key): shown(m, value) for key, value in m.d_items(v)}
+    elif type(v) in (Const, Host) or (type(v) is SetObj and len(v.items) < 2):
+        real = m.constant_of(v)
+        if is_literal(real) or not in_python(type(real), "__repr__", "__str__", "__format__"):
+            return real
+    elif type(v) is Known and not in_python(v.cls, "__repr__", "__str__", "__format__"):
+        m.pin(v)
+        return v.obj
+    raise Break("tensor-to-python" if type(v) is Tensor else "format-unknown", v.cls.__name__)
+
+
+@rule(str)
+def str_call(m: Any, obj: Value = EMPTY, *rest: Value, **named: Value) -> Any:
+    if rest or named:
+        real = {name: m.constant_of(value) for name, value in named.items()}
+        return Const(str(m.constant_of(obj), *(m.constant_of(value) for value in rest), **real))
+    if obj.cls is str:
+        return obj
+    if type(obj) is Host:
+        return m.host("str({})", (obj,), str(obj.example))
+    if isinstance(obj, ExcObj) and obj.obj is None and m.lookup_type(obj.cls, "__str__") is BaseException.__str__:
+        return exception_text(m, obj)
+    return python_text(m, obj, "__str__", "__repr__") or Const(str(shown(m, obj)))
+
+
+@rule(repr)
+def repr_call(m: Any, obj: Value, /) -> Any:
+    if type(obj) is Host:
+        return m.host("repr({})", (obj,), repr(obj.example))
+    return python_text(m, obj, "__repr__") or Const(repr(shown(m, obj)))
+
+
+@rule(ascii)
+def ascii_call(m: Any, obj: Value, /) -> Any:
+    return Const(ascii(shown(m, obj)))
+
+
+@rule(format)
+def format_call(m: Any, obj: Value, spec: Value = EMPTY, /) -> Any:
+    if type(obj) is Host and type(spec) is Const:
+        return m.host("format({}, {})", (obj, spec), format(obj.example, spec.value))
+    if type(obj) is Host or type(spec) is not Const:
+        obj, spec = m.settle(obj), Const(m.constant_of(spec))
+    method = m.lookup_type(obj.cls, "__format__")
+    if type(method) is FunctionType:
+        return m.call(m.const(method), [obj, spec], {})
+    if spec.value == "" and method is object.__format__:
+        return str_call(m, obj)
+    if obj.cls is str and spec.value == "":
+        return obj
+    return m.fold(format, [Known(shown(m, obj)), spec], {})
+
+
+def python_text(m: Any, v: Value, *names: str) -> Any:
+    """The text that a class's own Python method gives; None when it has none."""
+    for name in names:
+        method = m.lookup_type(v.cls, name)
+        if type(method) is FunctionType and type(v) is not Tensor:
+            return m.call(m.const(method), [v], {})
+        if method is not object.__str__:
+            return None
+    return None
+
+
+def exception_text(m: Any, v: ExcObj) -> Any:
+    """str() of an exception."""
+    if not v.args:
+        return EMPTY
+    return str_call(m, v.args[0]) if len(v.args) == 1 else Const(repr(tuple(shown(m, item) for item in v.args)))
+
+
+@rule(object.__str__)
+def object_str(m: Any, self: Value, /) -> Any:
+    return repr_call(m, self)
+
+
+@rule(BaseException.__str__)
+def exception_str(m: Any, self: Value, /) -> Any:
+    if isinstance(self, ExcObj):
+        return exception_text(m, self)
+    raise Break("format-unknown", self.cls.__name__)
+
+
+@rule(KeyError.__str__)
+def key_error_str(m: Any, self: Value, /) -> Any:
+    if isinstance(self, ExcObj):
+        return repr_call(m, self.args[0]) if len(self.args) == 1 else exception_text(m, self)
+    raise Break("format-unknown", self.cls.__name__)
+
+
+@rule(object.__format__)
+def object_format(m: Any, self: Value, spec: Value, /) -> Any:
+    if m.constant_of(spec) == "":
+        return str_call(m, self)
+    raise Break("format-unknown", self.cls.__name__)
+
+
+# -- str methods that take anything ---------------------------------------------------------------------------------------
+
+
+@rule(str.__mod__)
+def str_mod(m: Any, self: Value, values: Value, /) -> Any:
+    return apply(m, str.__mod__, m.constant_of(self), shown(m, values))
+
+
+@rule(str.format)
+def str_format(m: Any, self: Value, /, *values: Value, **named: Value) -> Any:
+    template = m.constant_of(self)
+    real = [shown(m, value) for value in values]
+    real_named = {name: shown(m, value) for name, value in named.items()}
+    if not is_literal((real, real_named)) and reads_attributes(template):
+        raise Break("format-unknown", template)
+    return apply(m, str.format, template, *real, **real_named)
+
+
+def reads_attributes(template: str) -> bool:
+    """Whether a format string's fields look into their values."""
+    try:
+        fields = [(name or "", spec or "") for _, name, spec, _ in string.Formatter().parse(template)]
+    except ValueError:
+        return False
+    return any("." in name or "[" in name or "{" in spec for name, spec in fields)
+
+
+def apply(m: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call now; what it raises is the program's exception."""
+    try:
+        return Const(function(*args, **kwargs))
+    except Exception as error:
+        return m.throw_real(error)
+
+
+@rule(str.join)
+def str_join(m: Any, self: Value, iterable: Value, /) -> Any:
+    items = items_of(m, iterable)
+    if items is None:
+        return m.push_python(constructors.str_join, [self, iterable], {})
+    if any(type(item) is Host and item.cls is str for item in items) and all(item.cls is str for item in items):
+        example = m.example_of(self).join(m.example_of(item) for item in items)
+        return m.host("{}.join((" + "{}, " * len(items) + "))", (self, *items), example)
+    return apply(m, str.join, m.constant_of(self), [shown(m, item) for item in items])

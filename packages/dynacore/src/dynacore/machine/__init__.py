@@ -1,0 +1,7 @@
+"""The symbolic machine."""
+
+from . import handlers_control, handlers_data
+from .core import Finished, Machine, Stopped
+from .frame import Frame
+
+__all__ = ["Finished", "Frame", "Machine", "Stopped", "handlers_control", "handlers_data"]

@@ -1,0 +1,322 @@
+"""The machine: executes neutral instructions over symbolic values, one frame on top of another.
+
+Instruction handlers (`handlers_*.py`) hold stack discipline; what an operation means is in `objects/`, and what is known of
+callables written in C is in `library/`. The machine does nothing to the user's objects.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import CellType, CodeType, FunctionType
+from typing import Any, Callable
+
+from bytecode_models import Op, decode
+
+from .._C import NULL as NULL_OBJECT
+from .._C import UNBOUND
+from ..library import load as load_library
+from ..objects import Objects
+from ..reasons import Break
+from ..sources import Source
+from ..values import PUSHED, Cell, ExcObj, Known, Pending, Raised, Super, Value
+from .frame import NULL, Frame
+
+#: one handler per neutral operation, filled by the `handlers_*` modules
+HANDLERS: list[Callable | None] = [None] * (max(Op) + 1)
+
+
+def handles(*ops: Op) -> Callable[[Callable], Callable]:
+    """Register the handler of neutral operations: `handler(machine, frame, instr)`."""
+
+    def register(function: Callable) -> Callable:
+        for op in ops:
+            HANDLERS[op] = function
+        return function
+
+    return register
+
+
+#: functions that look at their caller's frame: they run for real, with all locals in place
+FRAME_READERS = (locals, vars, dir, eval, exec, sys._getframe)
+
+
+class Finished(Exception):
+    """The outermost frame returned."""
+
+    def __init__(self, value: Value):
+        self.value = value
+
+
+class Stopped(Exception):
+    """The current instruction can't be expressed; the frames stand as before it."""
+
+    def __init__(self, cause: Break):
+        self.cause = cause
+
+
+class Machine(Objects):
+    """One capture: the frames, what was read from outside (`root`), what was changed (`touched`), and the graph."""
+
+    def __init__(self, graph_factory: Callable[[Machine], Any], options: Any, forced: frozenset = frozenset(), dynamic: frozenset = frozenset()):
+        load_library()
+        self.root = Source(None, "root")
+        self.frames: list[Frame] = []
+        self.options = options
+        self.forced = forced  # (code, index) of instructions that must break
+        self.dynamic = dynamic  # paths of scalars that varied: taken as Host
+        self.cut: Callable[[CodeType, int], bool] | None = None
+        self.steps = 0
+        self.open_scalars = False  # whether numbers of the state stay open: in the middle of a function they do
+        self.abandon: Frame | None = None  # a frame that the interpreter has to finish
+        super().__init__()
+        self.graph = graph_factory(self)
+
+    # -- the start --------------------------------------------------------------------------------------------------------
+
+    def enter(self, frame: Frame, state: list[Any], index: int, handlers: tuple[int, ...], drop: bool) -> None:
+        """Stand at instruction `index` of the outermost frame with the state of a `Point`."""
+        self.outermost = frame
+        self.frames.append(frame)
+        self.open_scalars = index > 0
+        n = len(frame.slots) if index else len(state)
+        for i, obj in enumerate(state[:n]):
+            source = self.root.child("arg", i)
+            if obj is UNBOUND:
+                source.check("is", UNBOUND)
+            elif type(obj) is CellType:
+                frame.slots[i] = self.wrap(obj, source)
+            else:
+                frame.slots[i] = Pending(obj, source)
+        for i, obj in enumerate(state[n:], n):
+            source = self.root.child("arg", i)
+            if obj is NULL_OBJECT:
+                source.check("is", NULL_OBJECT)
+                frame.stack.append(NULL)
+            else:
+                frame.stack.append(self.wrap(obj, source))
+        if drop:
+            frame.stack.pop()
+        frame.handlers = list(handlers)
+        frame.pc = index
+
+    def load_pending(self, frame: Frame, slot: int) -> Value:
+        """Look at a local for the first time."""
+        pending = frame.slots[slot]
+        value = frame.slots[slot] = self.wrap(pending.obj, pending.source)  # type: ignore[union-attr, arg-type]
+        return value
+
+    # -- frames ---------------------------------------------------------------------------------------------------------
+
+    def push_frame(self, frame: Frame) -> Any:
+        """Make `frame` the current one; its return value becomes the result of the caller's instruction."""
+        if len(self.frames) >= self.options.inline_depth_limit:
+            raise Break("recursion-depth", frame.code.co_qualname)
+        self.frames.append(frame)
+        return PUSHED
+
+    def push_python(self, function: FunctionType, args: list[Value], kwargs: dict[str, Value] | None = None) -> Any:
+        """Run one of our own Python functions (a polyfill) as a frame."""
+        return self.call_function_object(self.const(function), args, kwargs or {}, trusted=True)
+
+    def return_value(self, frame: Frame, value: Value) -> None:
+        """Leave `frame` with `value`."""
+        frames = self.frames
+        if frame.gen is not None:
+            self.unwind(self.make_exception(StopIteration, [value] if not self.is_none(value) else []), finished=1)
+            return
+        if len(frames) == 1:
+            raise Finished(value)
+        frames.pop()
+        if not frame.discard:
+            frames[-1].stack.append(value)
+
+    def yield_value(self, frame: Frame, value: Value) -> None:
+        """Suspend the generator whose body `frame` is and hand `value` to the frame that resumed it."""
+        if frame.gen is None:
+            raise Break("generator-unsupported", frame.code.co_qualname)
+        self.frames.pop()
+        frame.gen.running = False
+        self.frames[-1].stack.append(value)
+
+    def resume_generator(self, gen: Any, sent: Value) -> Any:
+        """Run a suspended generator: the next value it yields becomes the current instruction's result."""
+        if gen.running:
+            self.throw(ValueError, "generator already executing")
+        if gen.frame is None:
+            self.throw(StopIteration)
+        self.touch(gen)
+        gen.running = True
+        gen.started = True
+        gen.frame.stack.append(sent)
+        return self.push_frame(gen.frame)
+
+    def throw_into(self, gen: Any, exc: ExcObj) -> Any:
+        """Raise `exc` where a suspended generator stands; what it yields next becomes the instruction's result."""
+        if gen.running:
+            self.throw(ValueError, "generator already executing")
+        if gen.frame is None or not gen.started:
+            gen.frame = None
+            self.raise_from(exc)
+        self.touch(gen)
+        gen.running = True
+        self.push_frame(gen.frame)
+        try:
+            self.unwind(exc)
+        except Break:
+            self.frames.pop()
+            gen.running = False
+            raise
+        return PUSHED
+
+    # -- exceptions -------------------------------------------------------------------------------------------------------
+
+    def unwind(self, exc: ExcObj, finished: int = 0) -> None:
+        """Go to the innermost handler for `exc`; without any, the raising instruction is run for real.
+
+        `finished` frames on top have returned and only pass the exception on (a generator's StopIteration).
+        """
+        depth = len(self.frames) - 1 - finished
+        while depth >= 0:
+            frame = self.frames[depth]
+            if self.exit_iteration(frame, exc) or frame.ins.handler is not None:
+                break
+            depth -= 1
+        else:
+            raise Break("exception-uncaught", exc.cls.__name__)
+        for frame in self.frames[depth + 1 :]:
+            exc.trace.append((frame.code, frame.line))
+            if frame.gen is not None:
+                frame.gen.frame, frame.gen.running = None, False
+        del self.frames[depth + 1 :]
+        if self.exit_iteration(frame, exc):
+            self.finish_iteration(frame, exc)
+            return
+        exc.trace.append((frame.code, frame.line))
+        handler = frame.ins.handler
+        del frame.stack[handler.depth :]
+        while frame.handlers and frame.handlers[-1] >= handler.depth:
+            frame.handlers.pop()
+        if handler.lasti:
+            frame.stack.append(self.const(frame.ins.lasti))
+        frame.stack.append(exc)
+        frame.pc = handler.target
+
+    def exit_iteration(self, frame: Frame, exc: ExcObj) -> bool:
+        """Whether `exc` is the StopIteration that ends the loop or delegation in which `frame` waits."""
+        return frame.ins.op in (Op.FOR_ITER, Op.SEND) and issubclass(exc.cls, StopIteration)
+
+    def finish_iteration(self, frame: Frame, exc: ExcObj) -> None:
+        """Leave a `for` loop, or a `yield from` with the iterator's return value."""
+        ins = frame.ins
+        frame.stack[:] = frame.saved
+        if ins.op == Op.FOR_ITER:
+            if ins.b:
+                del frame.stack[-ins.a :]
+        else:
+            frame.stack[-1] = exc.args[0] if exc.args else self.const(None)
+            if ins.b:
+                del frame.stack[-2]
+        frame.pc = ins.target
+
+    def raise_from(self, exc: ExcObj) -> None:
+        """Raise `exc` at the current instruction, with the exception being handled as its context."""
+        handled = self.handled_exception()
+        if handled is not None and handled is not exc and exc.context is None:
+            exc.context = handled
+            self.touch(exc)
+        raise Raised(exc)
+
+    def handled_exception(self) -> Value | None:
+        """What `sys.exc_info()` sees in the current frame."""
+        for frame in reversed(self.frames):
+            if frame.handlers:
+                return frame.stack[frame.handlers[-1] + 1] if len(frame.stack) > frame.handlers[-1] + 1 else frame.saved[frame.handlers[-1] + 1]
+        return None
+
+    # -- the loop ---------------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Execute until the outermost frame returns (`Finished`) or an instruction can't be expressed (`Stopped`)."""
+        frames = self.frames
+        handlers = HANDLERS
+        cut, forced = self.cut, self.forced
+        where = self.graph
+        while True:
+            frame = frames[-1]
+            ins = frame.instrs[frame.pc]
+            frame.ins = ins
+            frame.saved = saved = frame.stack.copy()
+            frame.pc += 1
+            where.where = (frame.code.co_filename, ins.line)
+            self.steps += 1
+            try:
+                if forced and (frame.code, ins.index) in forced:
+                    raise Break("forced")
+                if cut is not None and not frame.trusted and cut(frame.code, ins.index):
+                    raise Break("forced")
+                handler = handlers[ins.op]
+                if handler is None:
+                    raise Break("unsupported-instruction", ins.op.name)
+                handler(self, frame, ins)
+            except Raised as raised:
+                try:
+                    self.unwind(raised.value)
+                except Break as cause:
+                    self.restore(frame, saved)
+                    raise Stopped(cause) from None
+            except Break as cause:
+                if frames[-1] is not frame:
+                    # A rule pushed a frame and then gave up: rules must decide first.
+                    raise AssertionError(f"break after a frame was pushed: {cause}") from cause
+                self.restore(frame, saved)
+                raise Stopped(cause) from None
+
+    def step(self, frame: Frame) -> None:
+        """Execute `frame.ins` alone."""
+        handler = HANDLERS[frame.ins.op]
+        assert handler is not None
+        handler(self, frame, frame.ins)
+
+    def restore(self, frame: Frame, saved: list[Value]) -> None:
+        """Put `frame` back to before its current instruction."""
+        frame.stack[:] = saved
+        frame.pc = frame.ins.index
+
+    def call_from(self, frame: Frame, f: Value, args: list[Value], kwargs: dict[str, Value]) -> Any:
+        """A call made by `frame`'s own code: some functions look at the frame that calls them."""
+        if type(f) is Known:
+            if f.obj is super and not args:
+                return self.zero_argument_super(frame)
+            if f.obj is globals and not args:
+                return frame.globals
+            if f.obj in FRAME_READERS:
+                raise Break("locals-inspection", f.obj.__name__)
+        return self.call(f, args, kwargs)
+
+    def zero_argument_super(self, frame: Frame) -> Value:
+        """`super()`: the class cell and the first argument of the frame."""
+        names = frame.program.names
+        if "__class__" not in names or not frame.code.co_argcount:
+            raise Break("call-arguments", "super()")
+        cell, receiver = frame.slots[names.index("__class__")], frame.slots[0]
+        if type(receiver) is Cell:
+            receiver = self.cell_contents(receiver)
+        start = self.cell_contents(cell)  # type: ignore[arg-type]
+        if type(start) is not Known or receiver is None:
+            raise Break("call-arguments", "super()")
+        return self.make_super(start.obj, receiver)
+
+    def make_super(self, start: type, receiver: Any) -> Super:
+        """`super(start, receiver)`."""
+        if type(receiver) is Known and isinstance(receiver.obj, type) and issubclass(receiver.obj, start):
+            return Super(start, receiver, receiver.obj)
+        if not issubclass(receiver.cls, start):
+            raise Break("call-arguments", "super(type, obj): obj must be an instance or subtype of type")
+        return Super(start, receiver, receiver.cls)
+
+    def frame_for(self, code: CodeType, globals: Any, closure: tuple[Value, ...] = (), trusted: bool = False) -> Frame:
+        """A new frame for `code`."""
+        return Frame(decode(code), globals, closure, trusted)
+
+
+__all__ = ["HANDLERS", "NULL", "Finished", "Frame", "Machine", "Stopped", "handles"]

@@ -1,0 +1,423 @@
+"""Handlers: operators, calls, jumps, iteration, exceptions, with, generators, matching."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bytecode_models import Instr, Op
+
+from ..objects.attributes import MISSING
+from ..objects.iteration import END
+from ..reasons import Break
+from ..values import NONE, PUSHED, Const, DictObj, ExcObj, ExcTrace, GenObj, Known, Raised, TupleObj, Value
+from .core import Machine, handles
+from .frame import NULL, Frame
+
+
+def push(f: Frame, value: Any) -> None:
+    """Push a result, unless a frame was pushed that will."""
+    if value is not PUSHED:
+        f.stack.append(value)
+
+
+# -- operators ----------------------------------------------------------------------------------------------------------------
+
+
+@handles(Op.UNARY)
+def unary(m: Machine, f: Frame, i: Instr) -> None:
+    push(f, m.unary(i.a, f.stack.pop()))
+
+
+@handles(Op.TO_BOOL)
+def to_bool(m: Machine, f: Frame, i: Instr) -> None:
+    truth = m.truth(f.stack.pop())
+    push(f, truth if truth is PUSHED else m.const(truth))
+
+
+@handles(Op.BINARY)
+def binary(m: Machine, f: Frame, i: Instr) -> None:
+    b, a = f.stack.pop(), f.stack.pop()
+    push(f, m.binary(i.a, a, b, i.b))
+
+
+@handles(Op.COMPARE)
+def compare(m: Machine, f: Frame, i: Instr) -> None:
+    b, a = f.stack.pop(), f.stack.pop()
+    value = m.compare(i.a, a, b)
+    if i.b and value is not PUSHED:
+        truth = m.truth(value)
+        value = truth if truth is PUSHED else m.const(truth)
+    push(f, value)
+
+
+@handles(Op.IS)
+def is_op(m: Machine, f: Frame, i: Instr) -> None:
+    b, a = f.stack.pop(), f.stack.pop()
+    f.stack.append(m.const(m.identical(a, b) is not bool(i.a)))
+
+
+@handles(Op.CONTAINS)
+def contains(m: Machine, f: Frame, i: Instr) -> None:
+    owner, item = f.stack.pop(), f.stack.pop()
+    found = m.contains(owner, item)
+    if found is not PUSHED:
+        f.stack.append(m.const(found is not bool(i.a)))
+    elif i.a:
+        m.frames.pop()
+        m.push_python(not_in_python, [owner, item])
+
+
+def not_in_python(owner, item, /):
+    """`not in`, where the search needs Python code."""
+    return not (item in owner)  # noqa: E713  ("not in" would come back here)
+
+
+@handles(Op.LOAD_ITEM)
+def load_item(m: Machine, f: Frame, i: Instr) -> None:
+    key, owner = f.stack.pop(), f.stack.pop()
+    push(f, m.getitem(owner, key))
+
+
+@handles(Op.STORE_ITEM)
+def store_item(m: Machine, f: Frame, i: Instr) -> None:
+    key, owner, value = f.stack.pop(), f.stack.pop(), f.stack.pop()
+    if m.setitem(owner, key, value) is PUSHED:
+        m.frames[-1].discard = True
+
+
+@handles(Op.DELETE_ITEM)
+def delete_item(m: Machine, f: Frame, i: Instr) -> None:
+    key, owner = f.stack.pop(), f.stack.pop()
+    if m.delitem(owner, key) is PUSHED:
+        m.frames[-1].discard = True
+
+
+# -- calls --------------------------------------------------------------------------------------------------------------------
+
+
+def pop_callable(f: Frame, shape: str) -> tuple[Value, list[Value]]:
+    """The callable and the receiver that a method load left beside it."""
+    second, first = f.stack.pop(), f.stack.pop()
+    if shape == "null_first":
+        return (second, []) if first is NULL else (first, [second])
+    return (first, []) if second is NULL else (first, [second])
+
+
+@handles(Op.CALL)
+def call(m: Machine, f: Frame, i: Instr) -> None:
+    stack = f.stack
+    args = stack[len(stack) - i.a :] if i.a else []
+    if i.a:
+        del stack[-i.a :]
+    kwargs: dict[str, Value] = {}
+    if i.b:
+        n = len(i.b)
+        kwargs = dict(zip(i.b, args[-n:]))
+        args = args[:-n]
+    function, receiver = pop_callable(f, i.c)
+    push(f, m.call_from(f, function, receiver + args, kwargs))
+
+
+@handles(Op.CALL_EX)
+def call_ex(m: Machine, f: Frame, i: Instr) -> None:
+    kwargs: dict[str, Value] = {}
+    if i.a:
+        mapping = f.stack.pop()
+        if not isinstance(mapping, DictObj):
+            raise Break("call-arguments", f"**{mapping.cls.__name__}")
+        for key, value in m.d_items(mapping):
+            if type(key) is not Const or type(key.value) is not str:
+                raise Break("call-arguments", "keywords must be strings")
+            kwargs[key.value] = value
+    args = m.iterate(f.stack.pop())
+    function, receiver = pop_callable(f, i.c)
+    push(f, m.call_from(f, function, receiver + args, kwargs))
+
+
+# -- jumps and iteration --------------------------------------------------------------------------------------------------------
+
+
+@handles(Op.JUMP)
+def jump(m: Machine, f: Frame, i: Instr) -> None:
+    f.pc = i.target  # type: ignore[assignment]
+
+
+@handles(Op.JUMP_IF)
+def jump_if(m: Machine, f: Frame, i: Instr) -> None:
+    value = f.stack.pop()
+    kind = i.a
+    if kind == "none" or kind == "not_none":
+        truth: Any = m.is_none(value) is (kind == "none")
+    else:
+        truth = m.truth(value)
+        if truth is PUSHED:
+            f.pc = i.index  # once more, on the bool that the pushed frame returns
+            return
+        truth = truth is (kind == "true")
+    if truth:
+        f.pc = i.target  # type: ignore[assignment]
+
+
+@handles(Op.GET_ITER)
+def get_iter(m: Machine, f: Frame, i: Instr) -> None:
+    push(f, m.get_iter(f.stack.pop()))
+
+
+@handles(Op.FOR_ITER)
+def for_iter(m: Machine, f: Frame, i: Instr) -> None:
+    value = m.next_value(f.stack[-1])
+    if value is END:
+        if i.b:
+            del f.stack[-i.a :]
+        f.pc = i.target  # type: ignore[assignment]
+    else:
+        push(f, value)
+
+
+@handles(Op.POP_ITER)
+def pop_iter(m: Machine, f: Frame, i: Instr) -> None:
+    del f.stack[-i.a :]
+
+
+@handles(Op.RETURN)
+def return_value(m: Machine, f: Frame, i: Instr) -> None:
+    m.return_value(f, f.stack[-1])
+
+
+# -- exceptions ---------------------------------------------------------------------------------------------------------------
+
+
+@handles(Op.RAISE)
+def raise_(m: Machine, f: Frame, i: Instr) -> None:
+    """`raise`, `raise e`, `raise e from cause`."""
+    if i.a == 0:
+        handled = m.handled_exception()
+        if not isinstance(handled, ExcObj):
+            raise Break("exception-unknown", "bare raise")
+        raise Raised(handled)
+    cause = f.stack.pop() if i.a == 2 else None
+    value = f.stack.pop()
+    if type(value) is Known and isinstance(value.obj, type) and issubclass(value.obj, BaseException):
+        made = m.call(value, [], {})
+        if made is PUSHED:
+            raise AssertionError("an exception class with Python code in __init__ is called before it is raised")
+        value = made
+    if not isinstance(value, ExcObj):
+        raise Break("exception-unknown", value.cls.__name__)
+    if cause is not None:
+        if type(cause) is Known:
+            cause = m.call(cause, [], {})
+        if not isinstance(cause, ExcObj) and not m.is_none(cause):
+            raise Break("exception-unknown", "cause")
+        value.cause, value.suppress = cause, True
+        m.touch(value)
+    m.raise_from(value)
+
+
+@handles(Op.RERAISE)
+def reraise(m: Machine, f: Frame, i: Instr) -> None:
+    exc = f.stack.pop()
+    if not isinstance(exc, ExcObj):
+        raise Break("exception-unknown", "reraise")
+    raise Raised(exc)
+
+
+@handles(Op.ENTER_HANDLER)
+def enter_handler(m: Machine, f: Frame, i: Instr) -> None:
+    exc = f.stack.pop()
+    previous = m.handled_exception()
+    f.handlers.append(len(f.stack))
+    f.stack.append(previous if previous is not None else NONE)
+    f.stack.append(exc)
+
+
+@handles(Op.LEAVE_HANDLER)
+def leave_handler(m: Machine, f: Frame, i: Instr) -> None:
+    f.stack.pop()
+    f.handlers.pop()
+
+
+@handles(Op.MATCH_EXC)
+def match_exc(m: Machine, f: Frame, i: Instr) -> None:
+    kinds, exc = f.stack.pop(), f.stack[-1]
+    if i.a != "single":
+        raise Break("unsupported-instruction", "except*")
+    types_ = kinds.items if isinstance(kinds, TupleObj) else [kinds]
+    for kind in types_:
+        if type(kind) is not Known or not isinstance(kind.obj, type) or not issubclass(kind.obj, BaseException):
+            raise Break("exception-unknown", "except with something that is no exception class")
+    f.stack.append(m.const(any(issubclass(exc.cls, kind.obj) for kind in types_)))  # type: ignore[attr-defined]
+
+
+@handles(Op.ENTER_WITH)
+def enter_with(m: Machine, f: Frame, i: Instr) -> None:
+    manager = f.stack.pop()
+    if i.a:
+        raise Break("async-unsupported", "async with")
+    methods = []
+    for name in ("__enter__", "__exit__"):
+        found = m.lookup_type(manager.cls, name)
+        if found is MISSING:
+            raise Break("attribute-unknown", f"{manager.cls.__name__}.{name}")
+        methods.append(m.get_descriptor(found, manager, manager.cls, name))
+    if PUSHED in methods:
+        raise AssertionError("special methods are looked up on the type, which runs no code for functions")
+    f.stack.append(methods[1])
+    push(f, m.call(methods[0], [], {}))
+
+
+@handles(Op.CALL_EXIT)
+def call_exit(m: Machine, f: Frame, i: Instr) -> None:
+    exc: Any = f.stack[-1]
+    receiver = []
+    function = f.stack[-i.a]
+    if i.b and f.stack[-i.a + 1] is not NULL:
+        receiver = [f.stack[-i.a + 1]]
+    trace = ExcTrace(exc) if isinstance(exc, ExcObj) else NONE
+    push(f, m.call(function, [*receiver, Known(exc.cls), exc, trace], {}))
+
+
+# -- generators ---------------------------------------------------------------------------------------------------------------
+
+
+@handles(Op.YIELD)
+def yield_(m: Machine, f: Frame, i: Instr) -> None:
+    if f.gen is None:
+        raise Break("generator-unsupported", f.code.co_qualname)
+    m.yield_value(f, f.stack.pop())
+
+
+@handles(Op.SEND)
+def send(m: Machine, f: Frame, i: Instr) -> None:
+    """One step of `yield from`: the receiver's next value is yielded on."""
+    value = f.stack.pop()
+    receiver = f.stack[-1]
+    if type(receiver) is GenObj:
+        push(f, m.resume_generator(receiver, value))
+        return
+    if not m.is_none(value):
+        push(f, m.call(m.getattr(receiver, "send"), [value], {}))
+        return
+    item = m.next_value(receiver)
+    if item is END:
+        f.stack.append(NONE)
+        if i.b:
+            del f.stack[-2]
+        f.pc = i.target  # type: ignore[assignment]
+    else:
+        push(f, item)
+
+
+@handles(Op.END_SEND)
+def end_send(m: Machine, f: Frame, i: Instr) -> None:
+    value = f.stack.pop()
+    del f.stack[-i.a :]
+    f.stack.append(value)
+
+
+@handles(Op.THROW_CLEANUP)
+def throw_cleanup(m: Machine, f: Frame, i: Instr) -> None:
+    exc: Any = f.stack.pop()
+    if not isinstance(exc, ExcObj):
+        raise Break("exception-unknown", "thrown into a delegating generator")
+    if not issubclass(exc.cls, StopIteration):
+        raise Raised(exc)
+    del f.stack[-2:]
+    f.stack.extend([NONE, exc.args[0] if exc.args else NONE])
+
+
+@handles(Op.INTRINSIC)
+def intrinsic(m: Machine, f: Frame, i: Instr) -> None:
+    """Small operations that have no opcode of their own."""
+    rule = INTRINSICS.get(i.a)
+    if rule is None:
+        raise Break("unsupported-instruction", i.a)
+    args = [f.stack.pop() for _ in range(i.b)]
+    push(f, rule(m, *reversed(args)))
+
+
+def stopiteration_error(m: Machine, exc: Any) -> Any:
+    """A StopIteration that leaves a generator's body becomes RuntimeError."""
+    if not isinstance(exc, ExcObj):
+        raise Break("exception-unknown", "in a generator")
+    if not issubclass(exc.cls, StopIteration):
+        return exc
+    made = m.make_exception(RuntimeError, [m.const("generator raised StopIteration")])
+    made.cause = made.context = exc
+    made.suppress = True
+    return made
+
+
+INTRINSICS: dict[str, Any] = {
+    "LIST_TO_TUPLE": lambda m, items: TupleObj(items.items),
+    "UNARY_POSITIVE": lambda m, value: m.unary("+", value),
+    "STOPITERATION_ERROR": stopiteration_error,
+}
+
+
+# -- matching -----------------------------------------------------------------------------------------------------------------
+
+
+@handles(Op.MATCH)
+def match(m: Machine, f: Frame, i: Instr) -> None:
+    MATCHERS[i.a](m, f, i)
+
+
+def match_len(m: Machine, f: Frame, i: Instr) -> None:
+    value = m.call(Known(len), [f.stack[-1]], {})
+    push(f, value)
+
+
+def match_flag(flag: int) -> Any:
+    """MATCH_SEQUENCE and MATCH_MAPPING look at a flag of the type."""
+
+    def handler(m: Machine, f: Frame, i: Instr) -> None:
+        f.stack.append(m.const(bool(f.stack[-1].cls.__flags__ & flag)))
+
+    return handler
+
+
+def match_keys(m: Machine, f: Frame, i: Instr) -> None:
+    subject, keys = f.stack[-2], f.stack[-1]
+    if not isinstance(subject, DictObj) or m.lookup_type(subject.cls, "get") is not dict.get:
+        raise Break("unsupported-instruction", "match on a mapping that is no dict")
+    found = [m.d_get(subject, key) for key in m.iterate(keys)]
+    f.stack.append(NONE if None in found else TupleObj(found))  # type: ignore[arg-type]
+
+
+def match_class(m: Machine, f: Frame, i: Instr) -> None:
+    names, kind, subject = f.stack.pop(), f.stack.pop(), f.stack.pop()
+    push(f, m.push_python(match_class_in_python, [subject, kind, names, m.const(i.b)]))
+
+
+def match_class_in_python(subject, cls, names, positional, /):
+    """MATCH_CLASS: the attributes that the pattern asks for, or None."""
+    if not isinstance(subject, cls):
+        return None
+    values = []
+    if positional:
+        if cls in (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple) and positional == 1:
+            values.append(subject)
+        else:
+            args = cls.__match_args__ if hasattr(cls, "__match_args__") else ()
+            if len(args) < positional:
+                raise TypeError(f"{cls.__name__}() accepts {len(args)} positional sub-pattern{'' if len(args) == 1 else 's'} ({positional} given)")
+            for name in args[:positional]:
+                if not hasattr(subject, name):
+                    return None
+                values.append(getattr(subject, name))
+    for name in names:
+        if not hasattr(subject, name):
+            return None
+        values.append(getattr(subject, name))
+    return tuple(values)
+
+
+MATCHERS: dict[str, Any] = {
+    "len": match_len,
+    "mapping": match_flag(1 << 6),
+    "sequence": match_flag(1 << 5),
+    "keys": match_keys,
+    "class": match_class,
+}
+

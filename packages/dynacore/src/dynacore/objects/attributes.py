@@ -1,0 +1,530 @@
+"""Attribute access, as `Objects/object.c` (generic), `typeobject.c` (types, super) and `moduleobject.c` define it."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from ..library.registry import RULES, STANDS_FOR
+from ..reasons import Break
+from ..values import DELETED, PUSHED, Bound, Cell, Const, DictObj, ExcObj, Func, GenObj, Known, Obj, Super, Tensor, TupleObj, Value
+from .wrapping import FUNCTION, is_heap
+
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
+
+GENERIC_GET = object.__getattribute__
+GENERIC_SET = object.__setattr__
+GENERIC_DEL = object.__delattr__
+TYPE_GET = type.__getattribute__
+MODULE_GET = types.ModuleType.__getattribute__
+SUPER_GET = super.__getattribute__
+
+METHOD = types.MethodType
+#: descriptors of C whose `__get__` gives a bound C method
+C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
+C_FIELDS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+
+
+def python_type(value: Value) -> type:
+    """The class that the program sees: a polyfill object passes for the C object it stands for."""
+    return STANDS_FOR.get(value.cls, value.cls)
+
+
+class Attributes:
+    """getattr, setattr, delattr and what they rest on."""
+
+    # -- types ----------------------------------------------------------------------------------------------------------------
+
+    def lookup_type(self, cls: type, name: str) -> Any:
+        """What `_PyType_Lookup` finds for `name` on `cls`, guarded; MISSING when there is nothing."""
+        for base in cls.__mro__:
+            found = base.__dict__.get(name, MISSING)
+            if found is not MISSING:
+                break
+        else:
+            found = MISSING
+        if is_heap(cls):
+            source = self.class_source(cls)
+            if found is MISSING:
+                source.check("mro_lacks", name)
+            elif self.is_descriptor(found):
+                self.mro_fact(source, name, found)
+        return found
+
+    def mro_fact(self, source: Any, name: str, found: Any) -> None:
+        """Guard that a class's attribute is this very object."""
+        mark = ("mro_is", name)
+        if mark not in source.checks:
+            source.checks[mark] = ("mro_is", (name, found))
+
+    def is_descriptor(self, found: Any) -> bool:
+        """Whether the object's own type takes part in attribute access."""
+        return hasattr(type(found), "__get__")
+
+    def class_value(self, cls: type, name: str, found: Any) -> Value:
+        """The value of a class attribute that isn't a descriptor."""
+        if not is_heap(cls):
+            return self.const(found)
+        return self.wrap(found, self.class_source(cls).child("mro", name))
+
+    # -- reading --------------------------------------------------------------------------------------------------------------
+
+    def getattr(self, v: Value, name: str) -> Value:
+        """`v.name`; PUSHED when Python code has to run for it."""
+        kind = type(v)
+        if kind is Super:
+            return self.super_getattr(v, name)
+        if kind is Tensor:
+            return self.tensor_getattr(v, name)
+        cls = v.cls
+        getter = self.lookup_type(cls, "__getattribute__")
+        if getter is GENERIC_GET:
+            found = self.generic_getattr(v, cls, name)
+        elif getter is TYPE_GET:
+            found = self.type_getattr(v, name)
+        elif getter is MODULE_GET:
+            return self.module_getattr(v, name)
+        elif type(getter) is FUNCTION:
+            hook = self.lookup_type(cls, "__getattr__")
+            if hook is MISSING:
+                return self.call_real_function(getter, [v, Const(name)])
+            return self.push_python(getattribute_then_getattr, [self.const(getter), self.const(hook), v, Const(name)])
+        else:
+            raise Break("attribute-unknown", f"{cls.__name__}.{name}")
+        if found is not MISSING:
+            return found
+        hook = self.lookup_type(cls, "__getattr__")
+        if type(hook) is FUNCTION:
+            return self.call_real_function(hook, [v, Const(name)])
+        if hook is not MISSING:
+            raise Break("attribute-unknown", f"{cls.__name__}.{name}")
+        self.throw(AttributeError, self.no_attribute(v, name))
+
+    def no_attribute(self, v: Value, name: str) -> str:
+        """CPython's text for a missing attribute."""
+        if isinstance(v, Known) and isinstance(v.obj, type):
+            return f"type object '{v.obj.__name__}' has no attribute '{name}'"
+        return f"'{python_type(v).__name__}' object has no attribute '{name}'"
+
+    def generic_getattr(self, v: Value, cls: type, name: str) -> Any:
+        """`PyObject_GenericGetAttr`, without the error."""
+        found = self.lookup_type(cls, name)
+        descriptor = found is not MISSING and self.is_descriptor(found)
+        if descriptor and self.is_data(found):
+            return self.get_descriptor(found, v, cls, name)
+        own = self.instance_attr(v, name)
+        if own is not MISSING:
+            return own
+        if descriptor:
+            return self.get_descriptor(found, v, cls, name)
+        if found is not MISSING:
+            return self.class_value(cls, name, found)
+        return MISSING
+
+    def is_data(self, found: Any) -> bool:
+        """Whether a descriptor takes precedence over the instance's own attributes."""
+        kind = type(found)
+        return hasattr(kind, "__set__") or hasattr(kind, "__delete__")
+
+    def instance_attr(self, v: Value, name: str) -> Any:
+        """The object's own attribute, from its overlay or its real `__dict__`."""
+        kind = type(v)
+        if kind is Const:
+            return MISSING if not hasattr(v.value, "__dict__") else self.real_attr(v, v.value, name)
+        if kind is not Known:
+            own = v.attrs.get(name)  # type: ignore[attr-defined]
+            if own is not None:
+                return MISSING if own is DELETED else own
+            if v.obj is None:  # type: ignore[attr-defined]
+                return MISSING
+        return self.real_attr(v, v.obj, name)  # type: ignore[attr-defined]
+
+    def real_attr(self, v: Value, obj: Any, name: str) -> Any:
+        """The attribute in a real object's `__dict__`, with its guard."""
+        namespace = instance_dict(obj)
+        if namespace is None:
+            return MISSING
+        source = v.source
+        if source is None:
+            source = self.root.child("const", obj)
+        owner = source.child("dict")
+        shadow = self.seen.get(id(namespace))
+        if type(shadow) is DictObj and shadow.changed:
+            entry = shadow.items.get(name)
+            if entry is not None:
+                return MISSING if entry is DELETED else entry[1]
+        if name in namespace:
+            return self.wrap(namespace[name], owner.child("key", name))
+        owner.check("lacks", name)
+        return MISSING
+
+    def get_descriptor(self, found: Any, v: Value, cls: type, name: str) -> Any:
+        """`type(found).__get__(found, v, cls)`."""
+        kind = type(found)
+        if kind is FUNCTION:
+            return Bound(self.const(found), v, METHOD)
+        if kind is property:
+            if found.fget is None:
+                self.throw(AttributeError, f"property '{name}' of '{cls.__name__}' object has no getter")
+            return self.call_real_function(found.fget, [v])
+        if kind is classmethod:
+            return self.bind_class(found.__func__, self.const(cls))
+        if kind is staticmethod:
+            return self.known(found.__func__)
+        if kind in C_METHODS:
+            return Bound(Known(found), v, types.BuiltinMethodType if kind is types.MethodDescriptorType else types.MethodWrapperType)
+        if kind in C_FIELDS:
+            return self.get_field(found, v, cls, name)
+        if kind is types.ClassMethodDescriptorType:
+            return Bound(Known(found), self.const(cls), types.BuiltinMethodType)
+        getter = self.lookup_type(kind, "__get__")
+        if type(getter) is FUNCTION:
+            return self.call_real_function(getter, [self.known(found), v, self.const(cls)])
+        if id(getter) in RULES:
+            return RULES[id(getter)](self, Known(found), v, self.const(cls))
+        raise Break("attribute-unknown", f"{cls.__name__}.{name} ({kind.__name__})")
+
+    def bind_class(self, func: Any, cls: Value) -> Value:
+        """A classmethod's function bound to the class."""
+        if type(func) is FUNCTION:
+            return Bound(self.known(func), cls, METHOD)
+        raise Break("attribute-unknown", f"classmethod of {type(func).__name__}")
+
+    def get_field(self, found: Any, v: Value, cls: type, name: str) -> Any:
+        """A slot or a getset of C: modelled for what we make, read for what exists."""
+        own = self.model_field(v, name)
+        if own is not MISSING:
+            return own
+        if type(found) is types.MemberDescriptorType and isinstance(v, Obj):
+            own = v.attrs.get(name)
+            if own is DELETED or (own is None and v.obj is None):
+                return MISSING
+            if own is not None:
+                return own
+        obj = getattr(v, "obj", None)
+        if obj is None:
+            if type(v) is Const:
+                return self.const_field(found, v)
+            raise Break("attribute-unknown", f"{cls.__name__}.{name}")
+        if type(found) is types.GetSetDescriptorType and not self.readable_field(found, v):
+            raise Break("attribute-unknown", f"{cls.__name__}.{name}")
+        source = v.source or self.root.child("const", obj)
+        try:
+            real = found.__get__(obj, type(obj))
+        except AttributeError:
+            source.child("call", SlotIsEmpty(found)).check("is", True)
+            return MISSING
+        return self.wrap(real, source.child("slot", name))
+
+    def const_field(self, found: Any, v: Const) -> Value:
+        """`(1).real`, `range.start`: a pure function of the constant."""
+        return self.const(found.__get__(v.value, type(v.value)))
+
+    def readable_field(self, found: Any, v: Value) -> bool:
+        """Whether a C getter may be called while capturing: it gives the same object each time and does nothing."""
+        return (found.__objclass__.__name__, found.__name__) in STABLE_FIELDS
+
+    def model_field(self, v: Value, name: str) -> Any:
+        """Fields of C objects that we model: functions, methods, cells, generators, exceptions, `__class__`, `__dict__`."""
+        if name == "__class__":
+            return self.const(python_type(v))
+        if name == "__dict__":
+            return self.namespace_of(v)
+        if type(v) is Func or (type(v) is Known and type(v.obj) is FUNCTION):
+            return self.function_field(v, name)
+        if type(v) is Bound and v.cls is METHOD:
+            return {"__func__": v.func, "__self__": v.self}.get(name, MISSING)
+        if type(v) is Bound and name == "__self__":
+            return v.self
+        if type(v) is Cell and name == "cell_contents":
+            contents = self.cell_contents(v)
+            if contents is None:
+                self.throw(ValueError, "Cell is empty")
+            return contents
+        if type(v) is GenObj:
+            raise Break("attribute-unknown", f"generator.{name}")
+        if isinstance(v, ExcObj):
+            return self.exception_field(v, name)
+        return MISSING
+
+    def exception_field(self, v: ExcObj, name: str) -> Any:
+        """Fields of exceptions."""
+        if name == "args":
+            return TupleObj(v.args)
+        if name == "value" and issubclass(v.cls, StopIteration):
+            return v.args[0] if v.args else self.const(None)
+        if v.obj is not None:
+            if name in ("__traceback__", "__cause__", "__context__"):
+                raise Break("attribute-unknown", name)
+            return MISSING
+        if name == "__cause__":
+            return v.cause or self.const(None)
+        if name == "__context__":
+            return v.context or self.const(None)
+        if name == "__suppress_context__":
+            return self.const(v.suppress)
+        raise Break("attribute-unknown", f"{v.cls.__name__}.{name}")
+
+    def namespace_of(self, v: Value) -> Any:
+        """`v.__dict__` of an instance or module."""
+        obj = getattr(v, "obj", None)
+        if obj is None or isinstance(obj, type):
+            raise Break("attribute-unknown", "__dict__")
+        if getattr(v, "attrs", None):
+            raise Break("attribute-unknown", "__dict__ of a changed object")
+        namespace = instance_dict(obj)
+        if namespace is None:
+            return MISSING
+        if type(v) is Obj:
+            self.shared_dict.add(id(v))  # from now on attribute writes go to the dict value
+        source = v.source or self.root.child("const", obj)
+        return self.wrap(namespace, source.child("dict"))
+
+    # -- types, modules, super --------------------------------------------------------------------------------------------------
+
+    def type_getattr(self, v: Known, name: str) -> Any:
+        """`type.__getattribute__`, without the error."""
+        cls = v.obj
+        meta = type(cls)
+        on_meta = self.lookup_type(meta, name)
+        if on_meta is not MISSING and self.is_descriptor(on_meta) and self.is_data(on_meta):
+            return self.type_field(on_meta, v, meta, name)
+        found = self.lookup_type(cls, name)
+        if found is not MISSING:
+            return self.get_from_class(found, cls, name)
+        if on_meta is not MISSING:
+            if self.is_descriptor(on_meta):
+                return self.get_descriptor(on_meta, v, meta, name)
+            return self.class_value(meta, name, on_meta)
+        return MISSING
+
+    def type_field(self, found: Any, v: Known, meta: type, name: str) -> Value:
+        """`__name__`, `__mro__`, `__dict__` … of a class."""
+        if name in ("__name__", "__qualname__", "__module__", "__mro__", "__bases__", "__base__", "__flags__", "__doc__"):
+            real = found.__get__(v.obj, meta)
+            if is_heap(v.obj) and name not in ("__mro__", "__bases__", "__base__", "__flags__"):
+                return self.wrap(real, self.class_source(v.obj).child("slot", name))
+            return self.const(real)
+        if name == "__class__":
+            return self.const(meta)
+        if type(found) is property or type(type(found).__dict__.get("__get__")) is FUNCTION:
+            return self.get_descriptor(found, v, meta, name)
+        raise Break("attribute-unknown", f"{v.obj.__name__}.{name}")
+
+    def get_from_class(self, found: Any, cls: type, name: str) -> Any:
+        """What reading a class attribute through the class gives."""
+        kind = type(found)
+        if kind is FUNCTION:
+            return self.const(found)
+        if kind is classmethod:
+            return self.bind_class(found.__func__, self.const(cls))
+        if kind is staticmethod:
+            return self.known(found.__func__)
+        if kind is types.ClassMethodDescriptorType:
+            return Bound(Known(found), self.const(cls), types.BuiltinMethodType)
+        if kind in C_METHODS or kind in C_FIELDS or kind is property or kind is types.BuiltinFunctionType:
+            return self.const(found) if kind is not property else Known(found, self.root.child("const", found))
+        if not self.is_descriptor(found):
+            return self.class_value(cls, name, found)
+        getter = self.lookup_type(kind, "__get__")
+        if type(getter) is FUNCTION:
+            return self.call_real_function(getter, [self.known(found), self.const(None), self.const(cls)])
+        raise Break("attribute-unknown", f"{cls.__name__}.{name}")
+
+    def module_getattr(self, v: Known, name: str) -> Value:
+        """An attribute of a module: its dict, then its `__getattr__`."""
+        namespace = self.module_dict(v.obj)
+        found = self.d_get_str(namespace, name)
+        if found is not None:
+            return found
+        if self.lookup_type(type(v.obj), name) is not MISSING:
+            return self.const(getattr(v.obj, name)) if name in ("__dict__",) else self.break_attr(v, name)
+        hook = self.d_get_str(namespace, "__getattr__")
+        if hook is not None:
+            return self.call(hook, [Const(name)], {})
+        self.throw(AttributeError, f"module '{v.obj.__name__}' has no attribute '{name}'")
+
+    def break_attr(self, v: Value, name: str) -> Value:
+        """Give up on an attribute."""
+        raise Break("attribute-unknown", f"{v.cls.__name__}.{name}")
+
+    def module_dict(self, module: Any) -> DictObj:
+        """The namespace of a module."""
+        return self.wrap(module.__dict__, self.root.child("const", module.__dict__))  # type: ignore[return-value]
+
+    def super_getattr(self, v: Super, name: str) -> Value:
+        """`super.__getattribute__`."""
+        if name == "__class__":
+            return self.const(super)
+        mro = v.kind.__mro__
+        for base in mro[mro.index(v.start) + 1 :]:
+            nearest = self.lookup_type(base, name)  # a class in between that gains the name is noticed by this guard
+            found = base.__dict__.get(name, MISSING)
+            if found is not MISSING:
+                if is_heap(base):
+                    self.mro_fact(self.class_source(base), name, nearest)
+                return self.get_for_super(found, v, name)
+        self.throw(AttributeError, f"'super' object has no attribute '{name}'")
+
+    def get_for_super(self, found: Any, v: Super, name: str) -> Value:
+        """Bind what super found to the receiver (or to the class in a classmethod)."""
+        if isinstance(v.self, Known) and v.self.obj is v.kind:
+            if type(found) is FUNCTION:
+                return self.const(found)
+            return self.get_from_class(found, v.kind, name)
+        if type(found) is staticmethod:
+            return self.known(found.__func__)
+        if not self.is_descriptor(found):
+            return self.const(found)
+        return self.get_descriptor(found, v.self, v.kind, name)
+
+    def tensor_getattr(self, v: Tensor, name: str) -> Value:
+        """An attribute of a tensor: metadata, a method, or what the user put there."""
+        own = v.attrs.get(name)
+        if own is not None and own is not DELETED:
+            return own
+        found = self.lookup_type(v.cls, name)
+        if type(found) is FUNCTION and v.cls.__module__.startswith("torch"):
+            return Bound(Known(found), v, METHOD)
+        if found is not MISSING and type(found) in (FUNCTION, *C_METHODS):
+            return self.get_descriptor(found, v, v.cls, name)
+        value = self.graph.attribute(v, name)
+        if value is not None:
+            return value
+        if found is not MISSING:
+            if not self.is_descriptor(found):
+                return self.class_value(v.cls, name, found)
+            if type(found) is property and not v.cls.__module__.startswith("torch"):
+                return self.get_descriptor(found, v, v.cls, name)
+            raise Break("attribute-unknown", f"Tensor.{name}")
+        self.throw(AttributeError, f"'{v.cls.__name__}' object has no attribute '{name}'")
+
+    # -- writing ----------------------------------------------------------------------------------------------------------------
+
+    def setattr(self, v: Value, name: str, value: Value) -> Any:
+        """`v.name = value`; PUSHED when Python code has to run for it (its result is to be dropped)."""
+        setter = self.lookup_type(v.cls, "__setattr__")
+        if setter is GENERIC_SET and type(v) is not Tensor:
+            return self.generic_setattr(v, name, value)
+        if type(setter) is FUNCTION and type(v) is not Tensor:
+            return self.call_real_function(setter, [v, Const(name), value])
+        raise Break("setattr-unknown", f"{v.cls.__name__}.{name}")
+
+    def delattr(self, v: Value, name: str) -> Any:
+        """`del v.name`."""
+        setter = self.lookup_type(v.cls, "__delattr__")
+        if setter is GENERIC_DEL:
+            return self.generic_setattr(v, name, DELETED)
+        if type(setter) is FUNCTION:
+            return self.call_real_function(setter, [v, Const(name)])
+        raise Break("setattr-unknown", f"{v.cls.__name__}.{name}")
+
+    def generic_setattr(self, v: Value, name: str, value: Value) -> Any:
+        """`PyObject_GenericSetAttr`; DELETED deletes."""
+        cls = v.cls
+        found = self.lookup_type(cls, name)
+        if found is not MISSING and self.is_descriptor(found) and self.is_data(found):
+            return self.set_descriptor(found, v, cls, name, value)
+        if type(v) is Func or not isinstance(v, Obj):
+            return self.set_function_attr(v, name, value)
+        if not has_dict(cls):
+            raise Break("setattr-unknown", f"{cls.__name__}.{name}")
+        if value is DELETED and self.instance_attr(v, name) is MISSING:
+            self.throw(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
+        if id(v) in self.shared_dict or self.seen.get(id(instance_dict(v.obj))) is not None:
+            namespace = self.wrap(instance_dict(v.obj), v.source.child("dict"))  # type: ignore[union-attr]
+            return self.d_del(namespace, Const(name)) if value is DELETED else self.d_set(namespace, Const(name), value)
+        self.touch(v)
+        if value is DELETED and v.obj is None:
+            del v.attrs[name]
+        else:
+            v.attrs.pop(name, None) if value is DELETED else None
+            v.attrs[name] = value
+        return None
+
+    def set_function_attr(self, v: Value, name: str, value: Value) -> None:
+        """An attribute in a made function's `__dict__`."""
+        if type(v) is not Func or value is DELETED:
+            raise Break("setattr-unknown", f"{v.cls.__name__}.{name}")
+        v.attrs[name] = value
+
+    def set_descriptor(self, found: Any, v: Value, cls: type, name: str, value: Value) -> Any:
+        """`type(found).__set__(found, v, value)`."""
+        if type(found) is property:
+            function = found.fdel if value is DELETED else found.fset
+            if function is None:
+                what = "deleter" if value is DELETED else "setter"
+                self.throw(AttributeError, f"property '{name}' of '{cls.__name__}' object has no {what}")
+            return self.call_real_function(function, [v] if value is DELETED else [v, value])
+        if type(found) is types.MemberDescriptorType and isinstance(v, Obj) and is_heap(cls):
+            if value is DELETED:
+                raise Break("setattr-unknown", f"del {cls.__name__}.{name}")
+            self.touch(v)
+            v.attrs[name] = value
+            return None
+        if type(v) is Func and name in FUNCTION_FIELDS and value is not DELETED:
+            return self.set_function_field(v, name, value)
+        if isinstance(v, ExcObj) and v.obj is None and value is not DELETED:
+            return self.set_exception_field(v, name, value)
+        setter = self.lookup_type(type(found), "__delete__" if value is DELETED else "__set__")
+        if type(setter) is FUNCTION:
+            return self.call_real_function(setter, [self.known(found), v] if value is DELETED else [self.known(found), v, value])
+        raise Break("setattr-unknown", f"{cls.__name__}.{name}")
+
+    def set_exception_field(self, v: ExcObj, name: str, value: Value) -> None:
+        """Fields of an exception made here."""
+        if name == "__cause__":
+            v.cause, v.suppress = value, True
+        elif name == "__context__":
+            v.context = value
+        elif name == "__suppress_context__":
+            v.suppress = self.truth(value)
+        else:
+            raise Break("setattr-unknown", f"{v.cls.__name__}.{name}")
+
+
+#: (class, getter) pairs of C that may be read while capturing
+STABLE_FIELDS = frozenset(
+    {("partial", "func"), ("partial", "args"), ("partial", "keywords"), ("method", "__doc__"), ("property", "__isabstractmethod__")}
+    | {("BaseException", "args"), ("slice", "start")}
+)
+FUNCTION_FIELDS = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__defaults__", "__kwdefaults__", "__annotations__", "__wrapped__"})
+
+
+def getattribute_then_getattr(getattribute, getattr_hook, obj, name):
+    """`slot_tp_getattr_hook` of CPython."""
+    try:
+        return getattribute(obj, name)
+    except AttributeError:
+        return getattr_hook(obj, name)
+
+
+class SlotIsEmpty:
+    """Guard accessor: whether a slot has no value."""
+
+    def __init__(self, descriptor: Any):
+        self.descriptor = descriptor
+
+    def __call__(self, obj: Any) -> bool:
+        try:
+            self.descriptor.__get__(obj, type(obj))
+        except AttributeError:
+            return True
+        return False
+
+
+def instance_dict(obj: Any) -> dict | None:
+    """The real `__dict__` of an object, without running its class's code."""
+    try:
+        found = GENERIC_GET(obj, "__dict__")
+    except (AttributeError, TypeError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def has_dict(cls: type) -> bool:
+    """Whether instances have a `__dict__`."""
+    return cls.__dictoffset__ != 0
+
+
+__all__ = ["MISSING", "PUSHED", "Attributes", "has_dict", "instance_dict", "python_type"]

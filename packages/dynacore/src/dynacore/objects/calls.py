@@ -1,0 +1,212 @@
+"""Calling a value: `Objects/call.c` and `type_call` of `typeobject.c`."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from ..library import folding
+from ..library.registry import POLYFILLS, RULES, STANDS_FOR
+from ..marks import is_disabled, is_graph_break, unwrap_compiled
+from ..reasons import Break
+from ..values import PUSHED, Bound, Const, DictObj, ExcObj, Func, Known, Obj, Raised, Tensor, TupleObj, Value
+from .attributes import MISSING
+from .wrapping import FUNCTION
+
+
+class Calls:
+    """`f(*args, **kwargs)`, and raising."""
+
+    def call(self, f: Value, args: list[Value], kwargs: dict[str, Value]) -> Any:
+        """The result of the call, or PUSHED when a frame was pushed that will produce it."""
+        kind = type(f)
+        if kind is Known:
+            return self.call_known(f, args, kwargs)
+        if kind is Func:
+            return self.call_function_object(f, args, kwargs)
+        if kind is Bound:
+            return self.call(f.func, [f.self, *args], kwargs)
+        found = self.lookup_type(f.cls, "__call__")
+        if found is MISSING:
+            self.throw(TypeError, f"'{f.cls.__name__}' object is not callable")
+        return self.call(self.const(found) if type(found) is FUNCTION else self.known(found), [f, *args], kwargs)
+
+    def call_known(self, f: Known, args: list[Value], kwargs: dict[str, Value]) -> Any:
+        """Call a real object: by rule, as a torch operation, by inlining, by folding; else it is left to the interpreter."""
+        obj = f.obj
+        key = id(obj)
+        rule = RULES.get(key)
+        if rule is not None:
+            self.pin(f)
+            return self.apply_rule(rule, args, kwargs, obj)
+        kind = type(obj)
+        if self.graph.is_op(obj):
+            self.pin(f)
+            return self.graph.call(obj, args, kwargs)
+        replacement = POLYFILLS.get(key)
+        if replacement is not None:
+            self.pin(f)
+            return self.call_polyfill(replacement, args, kwargs)
+        if kind is FUNCTION:
+            return self.call_python(f, args, kwargs)
+        if isinstance(obj, type):
+            return self.call_type(f, args, kwargs)
+        if folding.is_pure(obj):
+            self.pin(f)
+            return self.fold(obj, args, kwargs)
+        if isinstance(obj, (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)):
+            raise Break("call-unknown-c-function", getattr(obj, "__qualname__", repr(obj)))
+        inner = unwrap_compiled(obj)
+        if inner is not None:
+            self.pin(f)
+            return self.call(self.const(inner), args, kwargs)
+        found = self.lookup_type(kind, "__call__")
+        if type(found) is FUNCTION:
+            return self.call_function_object(self.const(found), [f, *args], kwargs)
+        if id(found) in RULES or id(found) in POLYFILLS:
+            return self.call_known(Known(found), [f, *args], kwargs)
+        raise Break("call-unknown-c-function", kind.__name__)
+
+    def is_disabled(self, obj: Any) -> bool:
+        """Whether the user asked for `obj` to be left alone."""
+        return is_disabled(obj)
+
+    def call_python(self, f: Known, args: list[Value], kwargs: dict[str, Value]) -> Any:
+        """Inline a Python function from outside."""
+        if is_graph_break(f.obj):
+            raise Break("graph-break-requested", f.obj.__qualname__)
+        return self.call_function_object(f, args, kwargs)
+
+    def call_polyfill(self, replacement: Any, args: list[Value], kwargs: dict[str, Value]) -> Any:
+        """Run our Python version of something written in C."""
+        if isinstance(replacement, type):
+            return self.push_python(MAKE_POLYFILL, [self.const(replacement), *args], kwargs)
+        return self.push_python(replacement, args, kwargs)
+
+    def apply_rule(self, rule: Any, args: list[Value], kwargs: dict[str, Value], what: Any) -> Any:
+        """Apply a rule; arguments that it can't take are left to the real call."""
+        try:
+            return rule(self, *args, **kwargs)
+        except TypeError as error:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is None:
+                raise Break("call-arguments", getattr(what, "__qualname__", repr(what))) from None
+            raise
+
+    def fold(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """Call a pure function on constants, now."""
+        real = [self.constant_of(a) for a in args]
+        named = {name: self.constant_of(a) for name, a in kwargs.items()}
+        try:
+            result = function(*real, **named)
+        except Exception as error:
+            self.throw_real(error)
+        return self.const_result(result)
+
+    def const_result(self, result: Any) -> Value:
+        """The value of what a pure function returned."""
+        if type(result) in (list, dict, set):
+            return self.made(result)
+        return self.const(result)
+
+    def made(self, obj: Any) -> Value:
+        """A fresh container of constants, as made by the program."""
+        from ..values import ListObj, SetObj
+
+        if type(obj) is list:
+            return ListObj([self.const_result(o) for o in obj])
+        if type(obj) is dict:
+            value = DictObj()
+            value.items = {k: (self.const(k), self.const_result(v)) for k, v in obj.items()}
+            return value
+        result = SetObj()
+        result.items = {o: self.const(o) for o in obj}
+        return result
+
+    # -- classes ------------------------------------------------------------------------------------------------------------------
+
+    def call_type(self, f: Known, args: list[Value], kwargs: dict[str, Value]) -> Any:
+        """Make an instance: `type.__call__`, unless the metaclass has its own."""
+        cls = f.obj
+        caller = self.lookup_type(type(cls), "__call__")
+        if caller is not type.__call__:
+            return self.call_real_function(caller, [f, *args]) if not kwargs else self.call(self.const(caller), [f, *args], kwargs)
+        return self.type_call(f, args, kwargs)
+
+    def type_call(self, f: Known, args: list[Value], kwargs: dict[str, Value]) -> Any:
+        """`type.__call__(cls, ...)`."""
+        cls = f.obj
+        new = self.lookup_type(cls, "__new__")
+        init = self.lookup_type(cls, "__init__")
+        if isinstance(new, staticmethod):
+            new = new.__func__
+        if issubclass(cls, BaseException) and new is BaseException.__new__ or (issubclass(cls, BaseException) and type(new) is types.BuiltinFunctionType):
+            made = ExcObj(cls, list(args))
+            if type(init) is not FUNCTION:
+                if kwargs:
+                    raise Break("call-arguments", cls.__name__)
+                return made
+            return self.push_python(init_only, [made, self.const(init), *args], kwargs)
+        if folding.is_pure(cls):
+            return self.fold(cls, args, kwargs)
+        if new is object.__new__ and type(init) is not FUNCTION and init is object.__init__:
+            if args or kwargs:
+                self.throw(TypeError, f"{cls.__name__}() takes no arguments")
+            return self.new_object(cls)
+        if new is object.__new__:
+            made = self.new_object(cls)
+            return self.push_python(init_only, [made, self.known(init), *args], kwargs)
+        if type(new) is not FUNCTION and id(new) not in RULES:
+            raise Break("call-unknown-c-function", f"{cls.__name__}.__new__")
+        return self.push_python(type_call, [f, *args], kwargs)
+
+    def new_object(self, cls: type) -> Obj:
+        """`object.__new__(cls)`."""
+        if getattr(cls, "__abstractmethods__", None):
+            raise Break("call-arguments", f"abstract class {cls.__name__}")
+        return Obj(cls)
+
+    # -- raising --------------------------------------------------------------------------------------------------------------------
+
+    def throw(self, cls: type[BaseException], *args: Any) -> Any:
+        """Raise an exception of the program."""
+        self.raise_from(self.make_exception(cls, [a if isinstance(a, Value) else self.const(a) for a in args]))
+
+    def make_exception(self, cls: type[BaseException], args: list[Value]) -> ExcObj:
+        """An exception instance."""
+        return ExcObj(cls, args)
+
+    def throw_real(self, error: Exception) -> Any:
+        """Raise what a folded call raised."""
+        try:
+            args = [self.const(a) for a in error.args]
+        except Exception:
+            raise Break("exception-unknown", repr(error)) from None
+        if type(error).__flags__ & (1 << 9) and type(error).__init__ is not Exception.__init__:
+            raise Break("exception-unknown", repr(error))
+        self.raise_from(self.make_exception(type(error), args))
+
+
+def init_only(obj, init, /, *args, **kwargs):
+    """The second half of `type.__call__`."""
+    init(obj, *args, **kwargs)
+    return obj
+
+
+def type_call(cls, /, *args, **kwargs):
+    """`type.__call__`."""
+    obj = cls.__new__(cls, *args, **kwargs)
+    if isinstance(obj, cls):
+        type(obj).__init__(obj, *args, **kwargs)
+    return obj
+
+
+def make_polyfill(cls, /, *args, **kwargs):
+    """Make an iterator of ours in place of one of C."""
+    obj = object.__new__(cls)
+    cls.__init__(obj, *args, **kwargs)
+    return obj
+
+
+MAKE_POLYFILL = make_polyfill
+
+__all__ = ["PUSHED", "Calls", "Const", "Raised", "STANDS_FOR", "Tensor", "TupleObj"]

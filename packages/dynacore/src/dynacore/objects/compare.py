@@ -1,0 +1,219 @@
+"""Comparison, identity, hashing: `PyObject_RichCompare`, `is`, and what a dict or set takes as the same key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..reasons import Break
+from ..values import PUSHED, Bound, Const, DictObj, Func, Host, Known, ListObj, Obj, SetObj, SliceObj, Tensor, TupleObj, Value
+from .attributes import MISSING
+from .operators import COMPARE, PLAIN
+from .wrapping import FUNCTION
+
+OBJECT_EQ, OBJECT_NE, OBJECT_HASH = object.__eq__, object.__ne__, object.__hash__
+
+
+class Compare:
+    """`==`, `<`, `is`, `in` on keys."""
+
+    def compare(self, symbol: str, a: Value, b: Value) -> Any:
+        """A rich comparison."""
+        name, reflected, function = COMPARE[symbol]
+        if type(a) is Const and type(b) is Const and type(a.value) in PLAIN and type(b.value) in PLAIN:
+            return self.fold(function, [a, b], {})
+        if type(a) is Tensor or type(b) is Tensor:
+            return self.tensor_compare(symbol, function, a, b)
+        if type(a) is Host or type(b) is Host:
+            if self.is_number(a) and self.is_number(b):
+                return self.host_binary(symbol, a, b)
+            a, b = self.settle(a), self.settle(b)
+        if symbol in ("==", "!="):
+            known = self.equal(a, b)
+            if known is not None:
+                return self.const(known if symbol == "==" else not known)
+        elif self.is_constant(a) and self.is_constant(b):
+            return self.fold(function, [a, b], {})
+        return self.compare_methods(symbol, f"__{name}__", f"__{reflected}__", a, b)
+
+    def tensor_compare(self, symbol: str, function: Any, a: Value, b: Value) -> Any:
+        """A comparison with a tensor."""
+        other = b if type(a) is Tensor else a
+        if symbol in ("==", "!=") and (self.is_none(other) or isinstance(other, (ListObj, TupleObj, DictObj))):
+            raise Break("operator-unknown", f"Tensor {symbol} {other.cls.__name__}")
+        if isinstance(other, (Obj, Known)):
+            raise Break("operator-unknown", f"Tensor {symbol} {other.cls.__name__}")
+        return self.graph.call(function, [a, b], {})
+
+    def compare_methods(self, symbol: str, name: str, reflected: str, a: Value, b: Value) -> Any:
+        """The operands' methods, then identity (for `==` and `!=`) or TypeError."""
+        first, second = self.lookup_type(a.cls, name), self.lookup_type(b.cls, reflected)
+        tries = [(first, a, b), (second, b, a)]
+        if a.cls is not b.cls and issubclass(b.cls, a.cls) and second is not self.lookup_type(a.cls, reflected):
+            tries.reverse()
+        in_python = [t for t in tries if type(t[0]) is FUNCTION or (t[0] not in (MISSING, OBJECT_EQ, OBJECT_NE) and not self.is_slot_of_plain(t[0]))]
+        if not in_python:
+            return self.compare_default(symbol, a, b)
+        if symbol == "!=" and all(type(self.lookup_type(t[1].cls, "__ne__")) is not FUNCTION for t in tries):
+            return self.push_python(not_equal_in_python, [a, b])
+        if all(type(t[0]) is FUNCTION or t[0] in (MISSING, OBJECT_EQ, OBJECT_NE) for t in tries):
+            methods = [v for method, left, right in tries for v in (self.const(method if type(method) is FUNCTION else None), left, right)]
+            return self.push_python(compare_in_python, [*methods, self.const(symbol)])
+        raise Break("operator-unknown", f"{a.cls.__name__} {symbol} {b.cls.__name__}")
+
+    def is_slot_of_plain(self, method: Any) -> bool:
+        """Whether a C comparison belongs to a type that knows only its own kind."""
+        return getattr(method, "__objclass__", None) in (int, str, float, bytes, type(None), tuple, list, dict, set, frozenset, range, slice, type)
+
+    def compare_default(self, symbol: str, a: Value, b: Value) -> Value:
+        """Without a method that knows both: identity."""
+        if symbol in ("==", "!="):
+            same = self.identical(a, b)
+            return self.const(same if symbol == "==" else not same)
+        if self.lookup_type(a.cls, f"__{COMPARE[symbol][0]}__") in (getattr(object, f"__{COMPARE[symbol][0]}__"), MISSING):
+            self.throw(TypeError, f"'{symbol}' not supported between instances of '{a.cls.__name__}' and '{b.cls.__name__}'")
+        raise Break("operator-unknown", f"{a.cls.__name__} {symbol} {b.cls.__name__}")
+
+    def identical(self, a: Value, b: Value) -> bool:
+        """`a is b`."""
+        if a is b:
+            return True
+        if type(a) is Host or type(b) is Host:
+            other = b if type(a) is Host else a
+            if type(other) is Const and type(other.value) in (type(None), bool):
+                return False
+            raise Break("operator-unknown", "identity of a number")
+        if type(a) is Const and type(b) is Const:
+            if a.cls is not b.cls:
+                return False
+            if a.value is b.value or a.cls in (int, float, str, bytes, complex, tuple) and a.value != b.value:
+                return a.value is b.value
+            raise Break("operator-unknown", f"identity of equal {a.cls.__name__}s")
+        if type(a) is Const or type(b) is Const:
+            return False
+        if type(a) is Known and type(b) is Known:
+            self.pin(a)
+            self.pin(b)
+            return a.obj is b.obj
+        if isinstance(a, Bound) and isinstance(b, Bound):
+            return False
+        self.differ(a, b)
+        return False
+
+    def differ(self, a: Value, b: Value) -> None:
+        """Guard that two objects found in different places aren't one."""
+        if a.source is not None and b.source is not None and a.cls is b.cls:
+            self.relations.append(("differ", a.source, b.source))
+
+    def equal(self, a: Value, b: Value) -> bool | None:
+        """`a == b` where no Python code is needed; None when that isn't known."""
+        if type(a) is Host or type(b) is Host:
+            return None
+        if isinstance(a, (ListObj, TupleObj)) and isinstance(b, (ListObj, TupleObj)) and self.plain_container(a) and self.plain_container(b):
+            return self.equal_sequences(a, b)
+        if type(a) is Const or type(b) is Const:
+            return self.equal_constant(a, b)
+        if type(a) is Known and type(b) is Known and self.by_identity(a) and self.by_identity(b):
+            return self.identical(a, b)
+        if self.is_constant(a) and self.is_constant(b):
+            try:
+                return bool(self.constant_of(a) == self.constant_of(b))
+            except Exception:
+                return None
+        return None
+
+    def equal_constant(self, a: Value, b: Value) -> bool | None:
+        """`==` with a constant on one side."""
+        if type(a) is Const and type(b) is Const and self.own_equality(a.cls) and self.own_equality(b.cls):
+            return bool(a.value == b.value)
+        other = b if type(a) is Const else a
+        constant = a if type(a) is Const else b
+        if constant.cls in PLAIN and (isinstance(other, (ListObj, TupleObj, DictObj, SetObj)) and self.plain_container(other)):
+            return False
+        if constant.cls in PLAIN and type(other) is Known and self.by_identity(other):
+            return False
+        if constant.cls in PLAIN and self.lookup_type(other.cls, "__eq__") is OBJECT_EQ:
+            return False
+        return None
+
+    def own_equality(self, cls: type) -> bool:
+        """Whether equality of a class's instances is C's."""
+        return type(self.lookup_type(cls, "__eq__")) is not FUNCTION
+
+    def by_identity(self, v: Value) -> bool:
+        """Whether `==` on this object is `is`."""
+        method = self.lookup_type(v.cls, "__eq__")
+        return method is OBJECT_EQ or method is type.__eq__ if hasattr(type, "__eq__") else method is OBJECT_EQ
+
+    def plain_container(self, v: Value) -> bool:
+        """Whether a container's comparison is that of its builtin base."""
+        return type(self.lookup_type(v.cls, "__eq__")) is not FUNCTION
+
+    def equal_sequences(self, a: Any, b: Any) -> bool | None:
+        """`==` of two lists or two tuples."""
+        if (type(a) is ListObj) is not (type(b) is ListObj) or len(a.items) != len(b.items):
+            return False
+        for x, y in zip(a.items, b.items):
+            if x is y:
+                continue
+            if type(x) is Tensor or type(y) is Tensor:
+                return None
+            same = self.equal(x, y)
+            if not same:
+                return same
+        return True
+
+    # -- keys ---------------------------------------------------------------------------------------------------------------------
+
+    def key_of(self, v: Value) -> Any:
+        """What stands for `v` among the keys of a dict or set value: equal keys are equal here."""
+        kind = type(v)
+        if kind is Const:
+            if v.cls in (slice,):
+                hash(v.value)
+            return v.value
+        if kind is Known:
+            self.pin(v)
+            return v.obj
+        if kind is Host:
+            return self.specialise(v).value
+        if kind is TupleObj and type(self.lookup_type(v.cls, "__hash__")) is not FUNCTION:
+            return tuple(self.key_of(item) for item in v.items)
+        if kind is SetObj and issubclass(v.cls, frozenset) or kind is SliceObj:
+            return self.constant_of(v)
+        if kind in (ListObj, DictObj, SetObj):
+            if self.lookup_type(v.cls, "__hash__") is None:
+                self.throw(TypeError, f"unhashable type: '{v.cls.__name__}'")
+        if kind is Tensor or kind is Func or self.lookup_type(v.cls, "__hash__") is OBJECT_HASH:
+            if kind is not Tensor and self.lookup_type(v.cls, "__eq__") is not OBJECT_EQ:
+                raise Break("operator-unknown", f"hash of {v.cls.__name__}")
+            obj = getattr(v, "obj", None)
+            if obj is None:
+                return v
+            self.pin(v)
+            return obj
+        raise Break("operator-unknown", f"hash of {v.cls.__name__}")
+
+
+def not_equal_in_python(a, b, /):
+    """`object.__ne__`: the inverse of `==`."""
+    return not a == b
+
+
+def compare_in_python(first, a, b, second, c, d, symbol, /):
+    """Two comparison methods, one after the other, where at least one is written in Python."""
+    if first is not None:
+        result = first(a, b)
+        if result is not NotImplemented:
+            return result
+    if second is not None:
+        result = second(c, d)
+        if result is not NotImplemented:
+            return result
+    if symbol == "==":
+        return a is b
+    if symbol == "!=":
+        return a is not b
+    raise TypeError(f"'{symbol}' not supported between instances of '{type(a).__name__}' and '{type(b).__name__}'")
+
+
+__all__ = ["PUSHED", "Compare"]

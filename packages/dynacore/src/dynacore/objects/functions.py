@@ -1,0 +1,237 @@
+"""Python functions: what a call needs of them, their fields, and binding of arguments to parameters."""
+
+from __future__ import annotations
+
+import builtins
+import types
+from types import CodeType
+from typing import Any, NamedTuple
+
+from ..machine.frame import Frame
+from ..reasons import Break
+from ..values import PUSHED, Cell, Const, DictObj, Func, GenObj, Known, TupleObj, Value
+from .wrapping import FUNCTION
+
+VARARGS, VARKEYWORDS = 0x04, 0x08
+GENERATOR, COROUTINE, ASYNC_GENERATOR, ITERABLE_COROUTINE = 0x20, 0x80, 0x200, 0x100
+
+
+class Signature(NamedTuple):
+    """What a call needs to know of a function."""
+
+    code: CodeType
+    globals: DictObj
+    defaults: tuple[Value, ...]
+    kwdefaults: DictObj | None
+    closure: tuple[Value, ...]
+
+
+class Functions:
+    """Calls of Python functions."""
+
+    def signature_of(self, f: Value) -> Signature:
+        """Code, globals, defaults and closure of a function value, guarded where it is a real one."""
+        if type(f) is Func:
+            defaults = f.defaults.items if isinstance(f.defaults, TupleObj) else ()
+            return Signature(f.code, f.globals, tuple(defaults), f.kwdefaults, f.closure)
+        function, source = f.obj, f.source or self.root.child("const", f.obj)
+        source.check("func_code", function.__code__)
+        defaults: tuple[Value, ...] = ()
+        field = source.child("func", "defaults")
+        if function.__defaults__ is None:
+            field.check("is", None)
+        else:
+            defaults = self.wrap(function.__defaults__, field).items
+        kwdefaults = None
+        if function.__code__.co_kwonlyargcount:
+            field = source.child("func", "kwdefaults")
+            if function.__kwdefaults__ is None:
+                field.check("is", None)
+            else:
+                kwdefaults = self.wrap(function.__kwdefaults__, field)
+        closure: tuple[Value, ...] = ()
+        if function.__closure__:
+            field = source.child("func", "closure")
+            closure = tuple(self.wrap(cell, field.child("item", i)) for i, cell in enumerate(function.__closure__))
+        return Signature(function.__code__, self.globals_of(function.__globals__), defaults, kwdefaults, closure)
+
+    def globals_of(self, namespace: dict) -> DictObj:
+        """The value of a module's globals."""
+        return self.wrap(namespace, self.root.child("const", namespace))
+
+    def call_real_function(self, function: Any, args: list[Value]) -> Any:
+        """Call what was found on a class: usually a Python function."""
+        return self.call(self.const(function) if type(function) is FUNCTION else self.known(function), args, {})
+
+    def call_function_object(self, f: Value, args: list[Value], kwargs: dict[str, Value], trusted: bool = False) -> Any:
+        """Call a Python function: push its frame, or make its generator."""
+        if not trusted:
+            self.check_inlinable(f)
+        signature = self.signature_of(f)
+        code = signature.code
+        if code.co_flags & (COROUTINE | ASYNC_GENERATOR | ITERABLE_COROUTINE):
+            raise Break("async-unsupported", code.co_qualname)
+        trusted = trusted or self.is_ours(f)
+        frame = self.frame_for(code, signature.globals, signature.closure, trusted)
+        self.bind(frame, signature, args, kwargs)
+        if code.co_flags & GENERATOR:
+            self.enter_generator(frame)
+            gen = GenObj(frame, f)
+            gen.arguments = list(frame.slots)
+            frame.gen = gen
+            return gen
+        return self.push_frame(frame)
+
+    def is_ours(self, f: Value) -> bool:
+        """Whether a function is one of our polyfills (its globals can't change)."""
+        module = f.obj.__module__ if type(f) is Known else f.code.co_filename
+        return isinstance(module, str) and module.startswith("dynacore.library.polyfills")
+
+    def check_inlinable(self, f: Value) -> None:
+        """Refuse functions that the user wants left alone."""
+        if type(f) is Known and self.is_disabled(f.obj):
+            raise Break("call-disabled", f.obj.__qualname__)
+
+    def enter_generator(self, frame: Frame) -> None:
+        """Run a generator's prologue: it stands behind its creation, where the first sent value is dropped."""
+        from bytecode_models import Op
+
+        self.frames.append(frame)
+        try:
+            while frame.instrs[frame.pc].op != Op.START:
+                frame.ins = frame.instrs[frame.pc]
+                frame.pc += 1
+                self.step(frame)
+            frame.pc += 1
+        finally:
+            self.frames.pop()
+
+    def bind(self, frame: Frame, signature: Signature, args: list[Value], kwargs: dict[str, Value]) -> None:
+        """Put arguments into parameter slots as CPython does; any mistake is left to the real call's error."""
+        code, slots = frame.code, frame.slots
+        positional, keyword_only = code.co_argcount, code.co_kwonlyargcount
+        total = positional + keyword_only
+        n = len(args)
+        slots[: min(n, positional)] = args[:positional]
+        rest_slot = total
+        if code.co_flags & VARARGS:
+            slots[rest_slot] = TupleObj(args[positional:])
+            rest_slot += 1
+        elif n > positional:
+            raise Break("call-arguments", code.co_qualname)
+        extra = None
+        if code.co_flags & VARKEYWORDS:
+            extra = slots[rest_slot] = DictObj()
+        if kwargs:
+            self.bind_keywords(frame, extra, kwargs, total)
+        self.bind_defaults(frame, signature, positional, total)
+
+    def bind_keywords(self, frame: Frame, extra: DictObj | None, kwargs: dict[str, Value], total: int) -> None:
+        """Keyword arguments: to their parameter, else into `**kwargs`."""
+        code, slots = frame.code, frame.slots
+        names = code.co_varnames[:total]
+        for name, value in kwargs.items():
+            if name in names and (at := names.index(name)) >= code.co_posonlyargcount:
+                if slots[at] is not None:
+                    raise Break("call-arguments", code.co_qualname)
+                slots[at] = value
+            elif extra is not None:
+                extra.items[name] = (Const(name), value)
+            else:
+                raise Break("call-arguments", code.co_qualname)
+
+    def bind_defaults(self, frame: Frame, signature: Signature, positional: int, total: int) -> None:
+        """Defaults for parameters that got nothing."""
+        code, slots = frame.code, frame.slots
+        defaults = signature.defaults
+        first = positional - len(defaults)
+        for i in range(positional):
+            if slots[i] is None:
+                if i < first:
+                    raise Break("call-arguments", code.co_qualname)
+                slots[i] = defaults[i - first]
+        for i in range(positional, total):
+            if slots[i] is None:
+                found = None if signature.kwdefaults is None else self.d_get_str(signature.kwdefaults, code.co_varnames[i])
+                if found is None:
+                    raise Break("call-arguments", code.co_qualname)
+                slots[i] = found
+
+    # -- cells and fields -------------------------------------------------------------------------------------------------------
+
+    def cell_contents(self, cell: Cell) -> Value | None:
+        """What a cell holds; None when it is unbound."""
+        if not cell.loaded:
+            cell.loaded = True
+            try:
+                contents = cell.obj.cell_contents
+            except ValueError:
+                cell.source.check("unbound_cell")
+            else:
+                cell.contents = self.wrap(contents, cell.source.child("cell"))
+        return cell.contents
+
+    def set_cell(self, cell: Cell, value: Value | None) -> None:
+        """Rebind a cell (None: unbind)."""
+        self.touch(cell)
+        cell.loaded = True
+        cell.contents = value
+
+    def builtins_of(self, frame: Frame) -> DictObj:
+        """The builtins that a frame sees."""
+        namespace = frame.globals.obj.get("__builtins__", builtins) if frame.globals.obj is not None else builtins
+        return self.globals_of(namespace.__dict__ if isinstance(namespace, types.ModuleType) else namespace)
+
+    def function_field(self, v: Value, name: str) -> Any:
+        """`__name__`, `__defaults__`, `__closure__` … of a function."""
+        from .attributes import MISSING
+
+        if type(v) is Func:
+            if name in v.attrs:
+                return v.attrs[name]
+            simple = {"__name__": v.name, "__qualname__": v.qualname, "__code__": v.code, "__doc__": None, "__closure__": v.closure or None}
+            if name == "__defaults__":
+                return v.defaults or self.const(None)
+            if name == "__kwdefaults__":
+                return v.kwdefaults or self.const(None)
+            if name == "__closure__" and v.closure:
+                return TupleObj(v.closure)
+            if name == "__doc__":
+                consts = v.code.co_consts
+                return self.const(consts[0] if consts and isinstance(consts[0], str) else None)
+            if name == "__module__":
+                found = self.d_get_str(v.globals, "__name__")
+                return found or self.const(None)
+            if name == "__globals__":
+                return v.globals
+            return self.const(simple[name]) if name in simple else self.missing_field(name)
+        function, source = v.obj, v.source or self.root.child("const", v.obj)
+        if name == "__globals__":
+            return self.globals_of(function.__globals__)
+        if name in ("__code__", "__defaults__", "__kwdefaults__", "__closure__"):
+            return self.wrap(getattr(function, name), source.child("func", name.strip("_")))
+        if name in ("__name__", "__qualname__", "__doc__", "__module__"):
+            return self.wrap(getattr(function, name), source.child("slot", name))
+        if name in ("__annotations__", "__dict__", "__get__", "__call__"):
+            return self.missing_field(name) if name in ("__annotations__", "__dict__") else MISSING
+        return MISSING
+
+    def missing_field(self, name: str) -> Value:
+        """A field that isn't modelled."""
+        raise Break("attribute-unknown", f"function.{name}")
+
+    def set_function_field(self, v: Func, name: str, value: Value) -> None:
+        """Set a field of a function made under capture."""
+        if name == "__defaults__":
+            v.defaults = None if self.is_none(value) else value
+        elif name == "__kwdefaults__":
+            v.kwdefaults = None if self.is_none(value) else value
+        else:
+            if name == "__name__":
+                v.name = self.constant_of(value)
+            elif name == "__qualname__":
+                v.qualname = self.constant_of(value)
+            v.attrs[name] = value
+
+
+__all__ = ["PUSHED", "Functions", "Signature"]

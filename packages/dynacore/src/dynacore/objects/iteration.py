@@ -1,0 +1,165 @@
+"""Iterators and unpacking: `PyObject_GetIter`, `tp_iternext`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..reasons import Break
+from ..values import (
+    PUSHED,
+    Const,
+    DictObj,
+    DictView,
+    GenObj,
+    Host,
+    ItemsIter,
+    ListObj,
+    Obj,
+    SeqIter,
+    SetObj,
+    Tensor,
+    TupleObj,
+    Value,
+)
+from .attributes import MISSING
+from .wrapping import FUNCTION
+
+ITERATORS = {kind: type(iter(kind())) for kind in (list, tuple, dict, set, str, bytes)}
+RANGE_ITERATOR = type(iter(range(0)))
+VIEW_ITERATORS = {"keys": type(iter({}.keys())), "values": type(iter({}.values())), "items": type(iter({}.items()))}
+#: the end of an iteration, inside the machine
+END: Any = type("End", (), {"__repr__": lambda self: "END"})()
+
+
+class Iteration:
+    """`iter`, `next`, unpacking."""
+
+    def get_iter(self, v: Value) -> Any:
+        """`iter(v)`."""
+        kind = type(v)
+        if kind in (SeqIter, ItemsIter, GenObj):
+            return v
+        if kind is Tensor:
+            return self.tensor_iter(v)
+        method = self.lookup_type(v.cls, "__iter__")
+        if type(method) is FUNCTION:
+            return self.call_real_function(method, [v])
+        if isinstance(v, (ListObj, TupleObj)):
+            return SeqIter(v, ITERATORS[list if isinstance(v, ListObj) else tuple])
+        if isinstance(v, DictObj):
+            return ItemsIter([k for k, _ in self.d_items(v)], ITERATORS[dict], v, "keys")
+        if isinstance(v, DictView):
+            return ItemsIter(self.view_values(v), VIEW_ITERATORS[v.what], v.owner, v.what)
+        if isinstance(v, SetObj):
+            return ItemsIter(list(v.items.values()), ITERATORS[set], v, "items")
+        if kind is Const and method is not MISSING:
+            return self.constant_iter(v)
+        if method is MISSING:
+            if kind is Host or self.lookup_type(v.cls, "__getitem__") is MISSING:
+                self.throw(TypeError, f"'{v.cls.__name__}' object is not iterable")
+            return self.push_python(sequence_iter, [v])
+        raise Break("iterate-unknown", v.cls.__name__)
+
+    def constant_iter(self, v: Const) -> Value:
+        """An iterator over a range, str, bytes or frozenset."""
+        if type(v.value) is range:
+            if len(v.value) > 100_000:
+                raise Break("iterate-unknown", "a very long range")
+            return ItemsIter([Const(i) for i in v.value], RANGE_ITERATOR, v, "range")
+        return ItemsIter([self.const(i) for i in v.value], type(iter(v.value)), v, "constant")
+
+    def tensor_iter(self, v: Tensor) -> Value:
+        """Iterating a tensor gives its rows."""
+        from ..torch_api import RealTensor as unbound  # noqa: F401  (documented in torch_api)
+
+        raise Break("iterate-unknown", "a tensor")
+
+    def view_values(self, view: DictView) -> list[Value]:
+        """What a dict view yields, now."""
+        pairs = self.d_items(view.owner)
+        if view.what == "keys":
+            return [k for k, _ in pairs]
+        if view.what == "values":
+            return [v for _, v in pairs]
+        return [TupleObj(pair) for pair in pairs]
+
+    def next_value(self, it: Value) -> Any:
+        """The next item, END, or PUSHED when Python code has to run (StopIteration then ends the loop)."""
+        kind = type(it)
+        if kind is SeqIter:
+            return self.next_of_sequence(it)
+        if kind is ItemsIter:
+            return self.next_of_items(it)
+        if kind is GenObj:
+            if it.frame is None and not it.running:
+                return END
+            return self.resume_generator(it, self.const(None))
+        method = self.lookup_type(it.cls, "__next__")
+        if type(method) is FUNCTION and isinstance(it, Obj):
+            return self.call_real_function(method, [it])
+        raise Break("iterate-unknown", it.cls.__name__)
+
+    def next_of_sequence(self, it: SeqIter) -> Any:
+        """A list or tuple iterator looks at the sequence as it is now."""
+        if it.seq is None:
+            return END
+        self.touch(it)
+        items = it.seq.items
+        if not 0 <= it.index < len(items):
+            it.seq = None
+            return END
+        value = items[it.index]
+        it.index += it.step
+        return value
+
+    def next_of_items(self, it: ItemsIter) -> Any:
+        """Dict and set iterators notice a change of size."""
+        owner = it.owner
+        if isinstance(owner, (DictObj, SetObj)) and len(owner.items) != it.size:
+            if it.index >= len(it.values) and it.size == -1:
+                return END
+            what = "dictionary changed size" if isinstance(owner, DictObj) else "Set changed size"
+            self.throw(RuntimeError, f"{what} during iteration")
+        self.touch(it)
+        if it.index >= len(it.values):
+            it.owner = None
+            return END
+        value = it.values[it.index]
+        it.index += 1
+        return value
+
+    def iterate(self, v: Value) -> list[Value]:
+        """All items of a value whose iteration needs no Python code; an iterator is exhausted."""
+        kind = type(v)
+        if kind in (ListObj, TupleObj) and type(self.lookup_type(v.cls, "__iter__")) is not FUNCTION:
+            return list(v.items)
+        if kind is Tensor:
+            return self.rows(v)
+        it = v
+        if kind not in (SeqIter, ItemsIter):
+            if kind is GenObj or type(self.lookup_type(v.cls, "__iter__")) is FUNCTION or self.lookup_type(v.cls, "__iter__") is MISSING:
+                raise Break("iterate-unknown", v.cls.__name__)
+            it = self.get_iter(v)
+        items = []
+        while (item := self.next_value(it)) is not END:
+            items.append(item)
+        return items
+
+    def rows(self, v: Tensor) -> list[Value]:
+        """The rows of a tensor, as `unbind` gives them."""
+        return list(self.graph.call(type(v.fake).unbind, [v], {}).items)
+
+
+def sequence_iter(v, /):
+    """The old sequence protocol."""
+    i = 0
+    while True:
+        try:
+            item = v[i]
+        except (IndexError, StopIteration):
+            return
+        yield item
+        i += 1
+
+
+__all__ = ["END", "PUSHED", "Iteration"]

@@ -1,0 +1,221 @@
+"""Unary, binary, in-place operators and truth: `Objects/abstract.c`, as families from one table."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from ..library.registry import RULES
+from ..reasons import Break
+from ..values import PUSHED, Const, DictObj, ExcObj, Func, GenObj, Host, Known, ListObj, Obj, SetObj, Tensor, TupleObj, Value
+from .attributes import MISSING
+from .wrapping import FUNCTION
+
+#: symbol -> (name of the special method, function)
+BINARY = {
+    "+": ("add", operator.add),
+    "-": ("sub", operator.sub),
+    "*": ("mul", operator.mul),
+    "/": ("truediv", operator.truediv),
+    "//": ("floordiv", operator.floordiv),
+    "%": ("mod", operator.mod),
+    "**": ("pow", operator.pow),
+    "@": ("matmul", operator.matmul),
+    "<<": ("lshift", operator.lshift),
+    ">>": ("rshift", operator.rshift),
+    "&": ("and", operator.and_),
+    "|": ("or", operator.or_),
+    "^": ("xor", operator.xor),
+}
+COMPARE = {
+    "<": ("lt", "gt", operator.lt),
+    "<=": ("le", "ge", operator.le),
+    ">": ("gt", "lt", operator.gt),
+    ">=": ("ge", "le", operator.ge),
+    "==": ("eq", "eq", operator.eq),
+    "!=": ("ne", "ne", operator.ne),
+}
+UNARY = {"-": ("neg", operator.neg), "+": ("pos", operator.pos), "~": ("invert", operator.invert)}
+FUNCTIONS = {symbol: row[-1] for table in (BINARY, COMPARE) for symbol, row in table.items()}
+INPLACE = {symbol: getattr(operator, f"i{name}", None) or getattr(operator, f"i{name}_", None) for symbol, (name, _) in BINARY.items()}
+INPLACE["&"], INPLACE["|"] = operator.iand, operator.ior
+
+#: types on which C operators are pure
+PLAIN = (int, float, bool, str, bytes, complex, type(None))
+
+
+class Operators:
+    """Operators and truth."""
+
+    def binary(self, symbol: str, a: Value, b: Value, inplace: bool) -> Any:
+        """`a + b` and its like."""
+        if type(a) is Const and type(b) is Const and type(a.value) in PLAIN and type(b.value) in PLAIN:
+            return self.fold(BINARY[symbol][1], [a, b], {})
+        if type(a) is Tensor or type(b) is Tensor:
+            return self.tensor_binary(symbol, a, b, inplace)
+        if (type(a) is Host or type(b) is Host) and self.is_number(a) and self.is_number(b):
+            return self.host_binary(symbol, a, b)
+        name = BINARY[symbol][0]
+        if inplace:
+            method = self.lookup_type(a.cls, f"__i{name}__")
+            if method is not MISSING:
+                return self.inplace_method(method, symbol, a, b)
+        return self.binary_methods(symbol, f"__{name}__", f"__r{name}__", a, b)
+
+    def tensor_binary(self, symbol: str, a: Value, b: Value, inplace: bool) -> Any:
+        """An operator with a tensor: a node of the graph, unless the other operand's class takes it over."""
+        for other, reflected in ((b, f"__r{BINARY[symbol][0]}__"), (a, f"__{BINARY[symbol][0]}__")):
+            if isinstance(other, Obj) and type(other) not in (TupleObj, ListObj):
+                method = self.lookup_type(other.cls, reflected)
+                if type(method) is FUNCTION and self.lookup_type(other.cls, "__torch_function__") is MISSING:
+                    return self.call_real_function(method, [other, a if other is b else b])
+                raise Break("operator-unknown", f"Tensor {symbol} {other.cls.__name__}")
+        function = INPLACE[symbol] if inplace and type(a) is Tensor else BINARY[symbol][1]
+        return self.graph.call(function, [a, b], {})
+
+    def inplace_method(self, method: Any, symbol: str, a: Value, b: Value) -> Any:
+        """`a += b` through `__iadd__`, then as the plain operator."""
+        name = BINARY[symbol][0]
+        if type(method) is FUNCTION:
+            fallback = self.lookup_type(a.cls, f"__{name}__")
+            return self.push_python(
+                binary_in_python, [self.const(method), a, self.const(None if fallback is MISSING else fallback), b, self.const(symbol + "=")]
+            )
+        result = self.call(Known(method), [a, b], {})
+        if self.is_not_implemented(result):
+            return self.binary_methods(symbol, f"__{name}__", f"__r{name}__", a, b)
+        return result
+
+    def binary_methods(self, symbol: str, name: str, reflected: str, a: Value, b: Value) -> Any:
+        """Try the operands' methods in CPython's order: a subclass's reflected method comes first."""
+        first, second = self.lookup_type(a.cls, name), MISSING
+        if a.cls is not b.cls:
+            second = self.lookup_type(b.cls, reflected)
+        tries = [(first, a, b), (second, b, a)]
+        if second is not MISSING and issubclass(b.cls, a.cls) and second is not self.lookup_type(a.cls, reflected):
+            tries.reverse()
+        tries = [t for t in tries if t[0] is not MISSING]
+        for at, (method, left, right) in enumerate(tries):
+            if type(method) is FUNCTION:
+                rest = tries[at + 1] if at + 1 < len(tries) else (None, None, None)
+                return self.push_python(
+                    binary_in_python, [self.const(method), left, self.const(rest[0]), right, self.const(symbol)]
+                )
+            result = self.call(self.known(method), [left, right], {})
+            if not self.is_not_implemented(result):
+                return result
+        self.unsupported(symbol, a, b)
+
+    def unsupported(self, symbol: str, a: Value, b: Value) -> Any:
+        """The error of an operator that no operand has; its text has special cases that the real operator knows."""
+        raise Break("operator-unknown", f"{a.cls.__name__} {symbol} {b.cls.__name__}")
+
+    def is_not_implemented(self, value: Value) -> bool:
+        """Whether `value` is NotImplemented."""
+        return type(value) is Const and value.value is NotImplemented
+
+    def unary(self, symbol: str, a: Value) -> Any:
+        """`-a`, `+a`, `~a`, `not a`."""
+        if symbol == "not":
+            truth = self.truth(a)
+            return self.const(not truth) if truth is not PUSHED else self.push_not(a)
+        if type(a) is Const and type(a.value) in PLAIN:
+            return self.fold(UNARY[symbol][1], [a], {})
+        if type(a) is Tensor:
+            return self.graph.call(UNARY[symbol][1], [a], {})
+        if type(a) is Host:
+            if symbol == "~" and a.cls is not int:
+                return self.unary(symbol, self.specialise(a))
+            return self.host(f"({symbol}{{}})", (a,), UNARY[symbol][1](a.example))
+        method = self.lookup_type(a.cls, f"__{UNARY[symbol][0]}__")
+        if method is MISSING:
+            self.throw(TypeError, f"bad operand type for unary {symbol}: '{a.cls.__name__}'")
+        return self.call_real_function(method, [a])
+
+    def push_not(self, a: Value) -> Any:
+        """`not a` where the truth needs Python code: replaces the pushed frame's caller by a polyfill."""
+        self.frames.pop()
+        return self.push_python(not_in_python, [a])
+
+    # -- truth --------------------------------------------------------------------------------------------------------------------
+
+    def truth(self, v: Value) -> Any:
+        """`bool(v)` as a Python bool; PUSHED when Python code has to run (its result is a bool value)."""
+        kind = type(v)
+        if kind is Const:
+            return bool(v.value)
+        if kind is Tensor:
+            raise Break("tensor-truth")
+        if kind is Host:
+            return self.decide(v)
+        method = self.lookup_type(v.cls, "__bool__")
+        if type(method) is FUNCTION:
+            return self.push_python(bool_in_python, [self.const(method), v])
+        if method is MISSING:
+            method = self.lookup_type(v.cls, "__len__")
+            if type(method) is FUNCTION:
+                return self.push_python(len_truth_in_python, [self.const(method), v])
+            if method is MISSING:
+                return True
+            return self.length(v) != 0
+        if isinstance(v, Known) or id(method) in RULES:
+            return self.known_truth(v)
+        raise Break("tensor-truth", v.cls.__name__)
+
+    def known_truth(self, v: Value) -> bool:
+        """The truth of a C object that has `__bool__`."""
+        raise Break("operator-unknown", f"bool({v.cls.__name__})")
+
+    def length(self, v: Value) -> int:
+        """`len(v)` of a value whose length needs no Python code."""
+        if isinstance(v, (ListObj, TupleObj)):
+            return len(v.items)
+        if isinstance(v, DictObj):
+            return self.d_len(v)
+        if isinstance(v, SetObj):
+            return len(v.items)
+        if type(v) is Const and hasattr(v.value, "__len__"):
+            return len(v.value)
+        if type(v) is Tensor:
+            if not v.fake.dim():
+                raise Break("operator-unknown", "len() of a 0-d tensor")
+            return v.fake.shape[0]
+        owner = getattr(v, "owner", None)
+        if owner is not None:
+            return self.length(owner)
+        raise Break("operator-unknown", f"len({v.cls.__name__})")
+
+    def always_true(self, v: Value) -> bool:
+        """Whether the value's kind has no truth method at all."""
+        return isinstance(v, (Func, GenObj, ExcObj))
+
+
+def binary_in_python(method, a, fallback, b, symbol, /):
+    """Two methods, one after the other, where at least one is written in Python."""
+    result = method(a, b)
+    if result is NotImplemented and fallback is not None:
+        result = fallback(a, b) if symbol[-1] == "=" and symbol not in ("==", "!=", "<=", ">=") else fallback(b, a)
+    if result is NotImplemented:
+        raise TypeError(f"unsupported operand type(s) for {symbol}: '{type(a).__name__}' and '{type(b).__name__}'")
+    return result
+
+
+def bool_in_python(method, v, /):
+    """`bool(v)` by `__bool__`."""
+    result = method(v)
+    if result is True or result is False:
+        return result
+    raise TypeError(f"__bool__ should return bool, returned {type(result).__name__}")
+
+
+def len_truth_in_python(method, v, /):
+    """`bool(v)` by `__len__`."""
+    result = method(v)
+    if result < 0:
+        raise ValueError("__len__() should return >= 0")
+    return result > 0
+
+
+def not_in_python(v, /):
+    """`not v`."""
+    return False if v else True

@@ -1,0 +1,193 @@
+"""`v[i]`, `v[i] = x`, `del v[i]`, `x in v`: the mapping and sequence protocols."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from ..reasons import Break
+from ..values import PUSHED, Const, DictObj, DictView, Host, Known, ListObj, SetObj, SliceObj, Tensor, TupleObj, Value
+from .attributes import MISSING
+from .wrapping import FUNCTION
+
+
+class Subscripts:
+    """Subscription and containment."""
+
+    def getitem(self, v: Value, key: Value) -> Any:
+        """`v[key]`."""
+        if type(v) is Tensor:
+            return self.graph.call(operator.getitem, [v, key], {})
+        if type(v) is Known and isinstance(v.obj, type):
+            return self.class_getitem(v, key)
+        method = self.lookup_type(v.cls, "__getitem__")
+        if type(method) is FUNCTION:
+            return self.call_real_function(method, [v, key])
+        if isinstance(v, (ListObj, TupleObj)):
+            return self.sequence_item(v, key)
+        if isinstance(v, DictObj):
+            return self.dict_item(v, key)
+        if type(v) is Const and method is not MISSING:
+            return self.fold(operator.getitem, [v, self.settle(key)], {})
+        if method is MISSING:
+            self.throw(TypeError, f"'{v.cls.__name__}' object is not subscriptable")
+        return self.call(self.known(method), [v, key], {})
+
+    def class_getitem(self, v: Known, key: Value) -> Value:
+        """`list[int]`, `Generic[T]`: a pure function of the class and its arguments."""
+        hook = self.lookup_type(v.obj, "__class_getitem__")
+        if type(hook) is classmethod and type(hook.__func__) is FUNCTION and not hook.__func__.__module__.startswith("typing"):
+            return self.call(self.const(hook.__func__), [v, key], {})
+        if self.lookup_type(type(v.obj), "__getitem__") is not MISSING:
+            return self.call_real_function(self.lookup_type(type(v.obj), "__getitem__"), [v, key])
+        return Known(v.obj[self.constant_of(key)])
+
+    def index_of(self, key: Value) -> Any:
+        """An index or slice of constants; None when `key` is no index."""
+        if type(key) is Const and isinstance(key.value, (int, slice)):
+            return key.value
+        if type(key) is Host and key.cls in (int, bool):
+            return self.specialise(key).value
+        if type(key) is SliceObj:
+            return slice(*(self.index_of(item) if not self.is_none(item) else None for item in key.items))
+        if type(key) is Tensor:
+            raise Break("tensor-to-python", "a tensor as an index")
+        return None
+
+    def sequence_item(self, v: Any, key: Value) -> Value:
+        """An item or slice of a list or tuple."""
+        index = self.index_of(key)
+        name = "list" if isinstance(v, ListObj) else "tuple"
+        if index is None:
+            if type(self.lookup_type(key.cls, "__index__")) is not type(MISSING):
+                raise Break("operator-unknown", f"{name}[{key.cls.__name__}]")
+            self.throw(TypeError, f"{name} indices must be integers or slices, not {key.cls.__name__}")
+        if isinstance(index, slice):
+            items = v.items[index]
+            if isinstance(v, ListObj):
+                return ListObj(list(items))
+            return TupleObj(items, v.cls if self.slice_keeps_class(v.cls) else tuple)
+        try:
+            return v.items[index]
+        except IndexError:
+            self.throw(IndexError, f"{name} index out of range")
+
+    def slice_keeps_class(self, cls: type) -> bool:
+        """torch.Size slices to torch.Size."""
+        return cls.__module__ == "torch" and cls.__name__ == "Size"
+
+    def dict_item(self, v: DictObj, key: Value) -> Any:
+        """`d[key]`, with `__missing__`."""
+        found = self.d_get(v, key)
+        if found is not None:
+            return found
+        hook = self.lookup_type(v.cls, "__missing__")
+        if hook is not MISSING:
+            return self.call(self.const(hook) if type(hook) is FUNCTION else Known(hook), [v, key], {})
+        self.throw(KeyError, key)
+
+    def setitem(self, v: Value, key: Value, value: Value) -> Any:
+        """`v[key] = value`; a pushed frame's result is to be dropped."""
+        if type(v) is Tensor:
+            return self.graph.call(operator.setitem, [v, key, value], {})
+        method = self.lookup_type(v.cls, "__setitem__")
+        if type(method) is FUNCTION:
+            return self.call_real_function(method, [v, key, value])
+        if isinstance(v, ListObj):
+            return self.set_list_item(v, key, value)
+        if isinstance(v, DictObj):
+            return self.d_set(v, key, value)
+        if method is MISSING:
+            self.throw(TypeError, f"'{v.cls.__name__}' object does not support item assignment")
+        return self.call(self.known(method), [v, key, value], {})
+
+    def set_list_item(self, v: ListObj, key: Value, value: Value) -> None:
+        """`lst[i] = value`, `lst[a:b] = values`."""
+        index = self.index_of(key)
+        if index is None:
+            raise Break("operator-unknown", f"list[{key.cls.__name__}] =")
+        items = list(v.items)
+        try:
+            items[index] = self.iterate(value) if isinstance(index, slice) else value
+        except IndexError:
+            self.throw(IndexError, "list assignment index out of range")
+        except ValueError as error:
+            self.throw(ValueError, *error.args)
+        self.touch(v)
+        v.items = items
+
+    def delitem(self, v: Value, key: Value) -> Any:
+        """`del v[key]`."""
+        method = self.lookup_type(v.cls, "__delitem__")
+        if type(method) is FUNCTION:
+            return self.call_real_function(method, [v, key])
+        if isinstance(v, DictObj):
+            if not self.d_del(v, key):
+                self.throw(KeyError, key)
+            return None
+        if isinstance(v, ListObj):
+            index = self.index_of(key)
+            if index is None:
+                raise Break("operator-unknown", f"del list[{key.cls.__name__}]")
+            items = list(v.items)
+            try:
+                del items[index]
+            except IndexError:
+                self.throw(IndexError, "list assignment index out of range")
+            self.touch(v)
+            v.items = items
+            return None
+        if method is MISSING:
+            self.throw(TypeError, f"'{v.cls.__name__}' object doesn't support item deletion")
+        return self.call(self.known(method), [v, key], {})
+
+    def contains(self, v: Value, item: Value) -> Any:
+        """`item in v` as a Python bool, or PUSHED (with a bool as the result)."""
+        method = self.lookup_type(v.cls, "__contains__")
+        if type(method) is FUNCTION:
+            return self.push_python(contains_in_python, [self.const(method), v, item])
+        if isinstance(v, DictObj):
+            return self.d_get(v, item) is not None
+        if isinstance(v, SetObj):
+            return self.key_of(item) in v.items
+        if isinstance(v, DictView) and v.what == "keys":
+            return self.d_get(v.owner, item) is not None
+        if isinstance(v, (ListObj, TupleObj)):
+            return self.sequence_contains(v.items, item)
+        if type(v) is Const and method is not MISSING:
+            return self.truth(self.fold(operator.contains, [v, self.settle(item)], {}))
+        if type(v) is Tensor:
+            raise Break("tensor-truth", "in a tensor")
+        if method is MISSING:
+            return self.push_python(search_in_python, [v, item])
+        return self.truth(self.call(self.known(method), [v, item], {}))
+
+    def sequence_contains(self, items: Any, item: Value) -> Any:
+        """Search by identity, then by equality."""
+        for at, other in enumerate(items):
+            if other is item:
+                return True
+            if type(other) is Tensor or type(item) is Tensor:
+                raise Break("tensor-truth", "in a list of tensors")
+            same = self.equal(other, item)
+            if same is None:
+                return self.push_python(search_in_python, [TupleObj(items[at:]), item])
+            if same:
+                return True
+        return False
+
+
+def contains_in_python(method, v, item, /):
+    """`in` by `__contains__`."""
+    return True if method(v, item) else False
+
+
+def search_in_python(v, item, /):
+    """`in` by iteration."""
+    for other in v:
+        if other is item or other == item:
+            return True
+    return False
+
+
+__all__ = ["PUSHED", "Subscripts"]

@@ -1,0 +1,368 @@
+"""Real objects become values here: by their type, with the guards that the value relies on from the start."""
+
+from __future__ import annotations
+
+import enum
+import types
+from typing import Any
+
+from ..library.folding import CONST_TYPES
+from ..reasons import Break
+from ..sources import Source
+from ..torch_api import Tensor as RealTensor
+from ..torch_api import device_types
+from ..values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Bound,
+    Cell,
+    Const,
+    DictObj,
+    ExcObj,
+    Func,
+    Host,
+    Known,
+    ListObj,
+    Obj,
+    SetObj,
+    SliceObj,
+    Tensor,
+    TupleObj,
+    Value,
+)
+
+FUNCTION = types.FunctionType
+CELL = types.CellType
+HEAP_TYPE = 1 << 9
+IMMUTABLE_TYPE = 1 << 8
+
+#: types whose objects are told apart by identity: nothing about them changes that isn't asked for separately
+BY_IDENTITY = (type, types.ModuleType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.CodeType)
+
+
+def is_heap(cls: type) -> bool:
+    """Whether `cls` was made by a class statement (or is otherwise mutable)."""
+    return not cls.__flags__ & IMMUTABLE_TYPE
+
+
+def base_layout(cls: type) -> type:
+    """The nearest base written in C: it decides what an instance holds besides attributes."""
+    for base in cls.__mro__:
+        if not base.__flags__ & HEAP_TYPE or base.__flags__ & IMMUTABLE_TYPE:
+            return base
+    return object
+
+
+class Wrapping:
+    """Making values, and the bookkeeping of what was read and changed."""
+
+    def __init__(self) -> None:
+        self.seen: dict[int, Value] = {}  # id(real object) -> its one value
+        self.keep: list[Any] = []  # so that these ids stay valid
+        self.touched: dict[int, Obj] = {}  # changed values, in order of their first change
+        self.relations: list[tuple] = []  # ("same", source, source), ("rel", text, operands, outcome)
+        self.steps_host: list[tuple] = []  # host calls of the entry, in order
+        self.shared_dict: set[int] = set()  # ids of values whose `__dict__` the program holds as a dict
+
+    # -- constants ----------------------------------------------------------------------------------------------------------
+
+    def const(self, obj: Any) -> Value:
+        """The value of an object that needs no source: an immutable literal, or an object used by identity."""
+        if obj is None:
+            return NONE
+        if obj is True:
+            return TRUE
+        if obj is False:
+            return FALSE
+        cls = type(obj)
+        if cls in CONST_TYPES:
+            return Const(obj)
+        if cls is tuple:
+            return TupleObj([self.const(o) for o in obj])
+        if cls is frozenset or cls is slice:
+            return Const(obj)
+        if cls in BY_IDENTITY or isinstance(obj, type) or cls is FUNCTION:
+            return Known(obj, self.root.child("const", obj))
+        return Known(obj)
+
+    def known(self, obj: Any) -> Value:
+        """A real object found through a guarded class or module: its facts are read under a constant root."""
+        return self.wrap(obj, self.root.child("const", obj))
+
+    def is_none(self, value: Value) -> bool:
+        """Whether `value` is None."""
+        return type(value) is Const and value.value is None
+
+    def is_constant(self, value: Value) -> bool:
+        """Whether the whole value is known and can be rebuilt here."""
+        try:
+            self.constant_of(value)
+        except Break:
+            return False
+        return True
+
+    def constant_of(self, value: Value) -> Any:
+        """The real object of a wholly constant value; `Break` when it isn't."""
+        kind = type(value)
+        if kind is Const:
+            return value.value
+        if kind is Known:
+            self.pin(value)
+            return value.obj
+        if kind is TupleObj and not value.attrs:
+            items = [self.constant_of(item) for item in value.items]
+            if value.cls is tuple:
+                return tuple(items)
+            if value.obj is not None:
+                return value.obj
+            return tuple.__new__(value.cls, items)
+        if kind is SliceObj:
+            return slice(*(self.constant_of(item) for item in value.items))
+        if kind is ListObj and value.cls is list:
+            return [self.constant_of(item) for item in value.items]
+        if kind is DictObj and value.cls is dict:
+            return {self.constant_of(k): self.constant_of(v) for k, v in self.d_items(value)}
+        if kind is SetObj and value.cls in (set, frozenset):
+            return value.cls(self.constant_of(v) for v in value.items.values())
+        if kind is Host:
+            return self.specialise(value).value
+        raise Break("not-constant", f"{value.cls.__name__}")
+
+    # -- objects from outside -------------------------------------------------------------------------------------------------
+
+    def wrap(self, obj: Any, source: Source) -> Value:
+        """The value of a real object found at `source`; one value per object, however it is reached."""
+        cls = type(obj)
+        if cls in CONST_TYPES:
+            return self.wrap_constant(obj, cls, source)
+        known = self.seen.get(id(obj))
+        if known is not None:
+            if known.source is not source and known.source is not None:
+                self.same_object(known, obj, source)
+            return known
+        value = self.make_value(obj, cls, source)
+        self.seen[id(obj)] = value
+        self.keep.append(obj)
+        return value
+
+    def same_object(self, known: Value, obj: Any, source: Source) -> None:
+        """Guard that a second way to a known object still leads to it."""
+        if type(known) is Known and ("is" in {name for name, _ in source.checks.values()}):
+            return
+        if type(known) is Known and (isinstance(obj, BY_IDENTITY) or known.source.accessor == "const"):
+            source.check("is", obj)
+            return
+        self.relations.append(("same", known.source, source))
+
+    def wrap_constant(self, obj: Any, cls: type, source: Source) -> Value:
+        """A constant, guarded by its value; a scalar that is known to vary stays open."""
+        if (cls is int or cls is float) and self.varies(source):
+            known = self.seen.get(id(source))
+            if known is None:
+                source.check("type", cls)
+                known = self.seen[id(source)] = Host(obj, source)
+            return known
+        if obj is None or obj is True or obj is False or obj is Ellipsis:
+            source.check("is", obj)
+        else:
+            source.check("eq", obj)
+        return Const(obj, source)
+
+    def varies(self, source: Source) -> bool:
+        """Whether the scalar at `source` should stay unspecialised."""
+        if self.open_scalars and source.accessor == "arg":
+            return True
+        return bool(self.dynamic) and source.steps in self.dynamic
+
+    def make_value(self, obj: Any, cls: type, source: Source) -> Value:
+        """The value of an object that is met for the first time."""
+        maker = MAKERS.get(cls)
+        if maker is not None:
+            return maker(self, obj, source)
+        if isinstance(obj, type):
+            source.check("is", obj)
+            return Known(obj, self.root.child("const", obj))
+        if isinstance(obj, RealTensor):
+            return self.graph.tensor_input(obj, source)
+        source.check("type", cls)
+        if isinstance(obj, enum.Enum) or cls in device_types():
+            source.check("is" if isinstance(obj, enum.Enum) or cls is not device_types()[0] else "eq", obj)
+            return Known(obj, source)
+        layout = base_layout(cls)
+        if layout is not object:
+            return self.make_subclass(obj, cls, layout, source)
+        if not is_heap(cls):
+            return Known(obj, source)
+        return Obj(cls, obj, source)
+
+    def make_subclass(self, obj: Any, cls: type, layout: type, source: Source) -> Value:
+        """An instance of a class derived from a builtin one."""
+        if issubclass(layout, BaseException):
+            value = ExcObj(cls, [], obj, source)
+            value.args = self.exception_args(obj, source)
+            return value
+        if layout is tuple:
+            source.check("len", tuple.__len__(obj))
+            items = [self.wrap(item, source.child("item", i)) for i, item in enumerate(tuple.__iter__(obj))]
+            return TupleObj(items, cls, obj, source)
+        if layout is list:
+            source.check("len", list.__len__(obj))
+            return ListObj([self.wrap(item, source.child("item", i)) for i, item in enumerate(list.__iter__(obj))], cls, obj, source)
+        if issubclass(layout, dict):
+            return DictObj(cls, obj, source)
+        if layout in CONST_TYPES:
+            source.check("eq", obj)
+            return Const(obj, source)
+        return Known(obj, source)
+
+    def exception_args(self, obj: BaseException, source: Source) -> list[Value]:
+        """The arguments of a real exception."""
+        args = source.child("slot", "args")
+        args.check("type", tuple)
+        args.check("len", len(obj.args))
+        return [self.wrap(item, args.child("item", i)) for i, item in enumerate(obj.args)]
+
+    # -- bookkeeping --------------------------------------------------------------------------------------------------------
+
+    def pin(self, value: Value) -> None:
+        """Rely on the identity of a real object."""
+        source = value.source
+        if source is not None and source.accessor != "const":
+            source.check("is", value.obj)  # type: ignore[attr-defined]
+
+    def touch(self, value: Value) -> None:
+        """Note that `value` is about to change."""
+        if not value.changed:  # type: ignore[attr-defined]
+            value.changed = True  # type: ignore[attr-defined]
+            self.touched[id(value)] = value  # type: ignore[assignment]
+
+    def class_source(self, cls: type) -> Source:
+        """Where facts about a class are guarded."""
+        return self.root.child("const", cls)
+
+
+def by_identity(m: Any, obj: Any, source: Source) -> Value:
+    """Functions in C, types, modules, code."""
+    if source.accessor != "const":
+        source.check("is", obj)
+    return Known(obj, source if source.accessor == "const" else m.root.child("const", obj))
+
+
+def function(m: Any, obj: Any, source: Source) -> Value:
+    """A Python function: by identity where it was found in a stable place, by its code where it is passed about."""
+    if source.accessor == "const":
+        return Known(obj, source)
+    if source.rooted:
+        source.check("is", obj)
+        return Known(obj, m.root.child("const", obj))
+    source.check("func_code", obj.__code__)
+    return Known(obj, source)
+
+
+def list_value(m: Any, obj: list, source: Source) -> Value:
+    """A list with all its items."""
+    source.check("type", list)
+    source.check("len", len(obj))
+    value = ListObj([], list, obj, source)
+    m.seen[id(obj)] = value  # it may contain itself
+    m.keep.append(obj)
+    value.items = [m.wrap(item, source.child("item", i)) for i, item in enumerate(obj)]
+    return value
+
+
+def tuple_value(m: Any, obj: tuple, source: Source) -> Value:
+    """A tuple with all its items."""
+    source.check("type", tuple)
+    source.check("len", len(obj))
+    return TupleObj([m.wrap(item, source.child("item", i)) for i, item in enumerate(obj)], tuple, obj, source)
+
+
+def dict_value(m: Any, obj: dict, source: Source) -> Value:
+    """A dict; nothing of it is assumed until it is asked for."""
+    if source.accessor != "const":
+        source.check("type", dict)
+    return DictObj(dict, obj, source)
+
+
+def set_value(m: Any, obj: Any, source: Source) -> Value:
+    """A set or frozenset: guarded as a whole, since its items have no places."""
+    source.check("type", type(obj))
+    if any(type(item) not in CONST_TYPES for item in obj):
+        return Known(obj, source)
+    contents = frozenset(obj)
+    node = source.child("call", frozenset)
+    node.check("eq", contents)
+    value = SetObj(type(obj), obj, source)
+    value.items = {item: m.const(item) for item in obj}
+    return value
+
+
+def method_value(m: Any, obj: types.MethodType, source: Source) -> Value:
+    """A bound method: its function and its receiver."""
+    source.check("type", types.MethodType)
+    func = m.wrap(obj.__func__, source.child("method", "func"))
+    return Bound(func, m.wrap(obj.__self__, source.child("method", "self")), types.MethodType, obj, source)
+
+
+def builtin_value(m: Any, obj: Any, source: Source) -> Value:
+    """A function of C; bound to an object that isn't a module or type, it is that type's descriptor and the object."""
+    receiver = obj.__self__
+    if receiver is None or isinstance(receiver, (types.ModuleType, type)):
+        return by_identity(m, obj, source)
+    source.check("type", type(obj))
+    source.check("true", SameMethod(obj.__name__))
+    descriptor = m.lookup_type(type(receiver), obj.__name__)
+    if not isinstance(descriptor, types.MethodDescriptorType):
+        source.check("is", obj)
+        return Known(obj, source)
+    return Bound(m.const(descriptor), m.wrap(receiver, source.child("slot", "__self__")), type(obj), obj, source)
+
+
+class SameMethod:
+    """Guard predicate: a C method of that name."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __call__(self, method: Any) -> bool:
+        return method.__name__ == self.name
+
+    def __repr__(self) -> str:
+        return f"is a method named {self.name}"
+
+
+def cell_value(m: Any, obj: Any, source: Source) -> Value:
+    """A closure cell; its contents are read when asked for."""
+    source.check("type", CELL)
+    return Cell(None, obj, source)
+
+
+def open_value(m: Any, obj: Any, source: Source) -> Value:
+    """Something that we don't look into."""
+    source.check("type", type(obj))
+    return Known(obj, source)
+
+
+MAKERS: dict[type, Any] = {
+    list: list_value,
+    tuple: tuple_value,
+    dict: dict_value,
+    set: set_value,
+    frozenset: set_value,
+    FUNCTION: function,
+    CELL: cell_value,
+    types.MethodType: method_value,
+    types.BuiltinFunctionType: builtin_value,
+    types.ModuleType: by_identity,
+    types.MethodDescriptorType: by_identity,
+    types.WrapperDescriptorType: by_identity,
+    types.CodeType: by_identity,
+    type: by_identity,
+    property: by_identity,
+    staticmethod: by_identity,
+    classmethod: by_identity,
+    types.GeneratorType: open_value,
+}
+
+__all__ = ["FUNCTION", "Func", "Tensor", "Wrapping", "base_layout", "is_heap"]

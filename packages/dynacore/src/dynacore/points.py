@@ -1,0 +1,109 @@
+"""Where execution can be entered, and how the interpreter goes on from there without us."""
+
+from __future__ import annotations
+
+import linecache
+import weakref
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any, Callable
+
+from bytecode_models import NULL, UNBOUND, Op, decode, resume_function
+
+from . import _C
+
+Point = _C.Point
+
+
+@dataclass(frozen=True)
+class Where:
+    """What tells points of one compiled function apart."""
+
+    code: CodeType
+    index: int
+    depth: int
+    handlers: tuple[int, ...] = ()  # stack positions of (previous exception, exception) of active handlers
+    waits: int | None = None  # the instruction that waits for a value here
+    drop: bool = False  # the value that arrives isn't wanted
+    plain: bool = False  # never captured
+    trusted: bool = False  # code of a polyfill
+    globals_id: int = 0
+
+
+class PointTable:
+    """The points of one compiled function, made on demand."""
+
+    def __init__(self, miss: Callable[[Any, list[Any]], Any]):
+        self.miss = miss
+        self.points: dict[Where, Any] = {}
+
+    def get(self, where: Where, globals: dict) -> Any:
+        """The point at `where`."""
+        point = self.points.get(where)
+        if point is None:
+            point = self.points[where] = self.make(where, globals)
+        return point
+
+    def make(self, where: Where, globals: dict) -> Any:
+        """A new point with its fallback and handlers."""
+        program = decode(where.code)
+        at = program.instrs[where.index if where.waits is None else where.waits]
+        data = PointData(where, globals, self)
+        point = Point(None if where.plain else self.miss, data.run_plain, code=where.code, line=at.line or 0, data=data)
+        point.visible = not where.trusted
+        self.points[where] = point  # a handler may lead back here
+        if where.waits is not None:
+            point.handlers = self.handlers(where, program.instrs[where.waits], len(program.names), globals)
+        return point
+
+    def handlers(self, where: Where, ins: Any, n_slots: int, globals: dict) -> tuple:
+        """Where exceptions go that arrive while a frame waits in `ins`."""
+        found: list[tuple] = []
+        if ins.op is Op.FOR_ITER:
+            depth = where.depth - 1 - (ins.a if ins.b else 0)
+            out = self.get(Where(where.code, ins.target, depth, where.handlers, None, False, False, where.trusted, where.globals_id), globals)
+            found.append((StopIteration, out, n_slots + depth, False, None))
+        if ins.handler is not None:
+            target, depth, lasti = ins.handler
+            outer = tuple(h for h in where.handlers if h < depth)
+            there = Where(where.code, target, depth + lasti + 1, outer, None, False, False, where.trusted, where.globals_id)
+            found.append((BaseException, self.get(there, globals), n_slots + depth, True, ins.lasti if lasti else None))
+        return tuple(found)
+
+    def clear(self) -> None:
+        """Forget all entries and points inside functions."""
+        for point in self.points.values():
+            point.clear()
+        self.points.clear()
+
+
+class PointData:
+    """What Python keeps with a point."""
+
+    def __init__(self, where: Where, globals: dict, table: PointTable):
+        self.where = where
+        self.globals = globals
+        self.table = weakref.ref(table)
+        self.dynamic: set[str] = set()  # paths of scalars that varied
+        self.skip = False  # captured no more
+        self.told = False  # that the recompile limit was reached
+
+    def run_plain(self, state: list[Any]) -> Any:
+        """Let the interpreter run the rest of the frame."""
+        where = self.where
+        n = len(decode(where.code).names)
+        slots = [UNBOUND if o is _C.UNBOUND else o for o in state[:n]]
+        stack = [NULL if o is _C.NULL else o for o in state[n:]]
+        state.clear()
+        if where.drop:
+            stack.pop()
+        handled = stack[where.handlers[-1] + 1] if where.handlers else None
+        function: FunctionType = resume_function(where.code, where.index, self.globals, slots, stack, handled=handled)
+        del slots, stack, handled
+        return function()
+
+    def describe(self) -> str:
+        """Where this is, for messages."""
+        line = decode(self.where.code).instrs[self.where.index].line or self.where.code.co_firstlineno
+        text = linecache.getline(self.where.code.co_filename, line).strip()
+        return f'File "{self.where.code.co_filename}", line {line}, in {self.where.code.co_qualname}\n    {text}'

@@ -1,0 +1,101 @@
+"""Where a real object was found, and what the capture assumed about it.
+
+The sources of one capture form a tree: the root's children are the state's items and constant objects, every other node
+is reached from its parent by one accessor of the guard tree. A node also holds the checks on its object, so the tree of
+sources *is* the guard tree (`guards.plan` only lays it out).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Source:
+    """One node: `accessor` and `key` say how the object is reached from `parent`'s object."""
+
+    __slots__ = ("accessor", "checks", "children", "handed", "key", "parent")
+
+    def __init__(self, parent: Source | None, accessor: str, key: Any = None):
+        self.parent = parent
+        self.accessor = accessor
+        self.key = key
+        self.children: dict[tuple, Source] = {}
+        self.checks: dict[tuple, tuple] = {}
+        self.handed = False  # set when an emitted function needs the object
+
+    def child(self, accessor: str, key: Any = None) -> Source:
+        """The child reached by `accessor`; the same node whenever it is asked for again."""
+        # 1, True and 1.0 are one dict key but three different constants; objects are told apart by identity.
+        mark = (accessor, key) if type(key) in (str, int, type(None)) and key is not True else (accessor, type(key), id(key))
+        node = self.children.get(mark)
+        if node is None:
+            node = self.children[mark] = Source(self, accessor, key)
+        return node
+
+    def check(self, name: str, argument: Any = None) -> None:
+        """Assume something of the object; asking twice costs nothing."""
+        mark = (name, argument) if type(argument) in (str, int) else (name, id(argument))
+        if mark not in self.checks:
+            self.checks[mark] = (name, argument)
+
+    @property
+    def rooted(self) -> bool:
+        """Whether the object is reached from a constant (not from this call's state)."""
+        node = self
+        while node.parent is not None and node.parent.parent is not None:
+            node = node.parent
+        return node.accessor == "const"
+
+    @property
+    def steps(self) -> tuple:
+        """The way from the root, in a form that is the same in another capture."""
+        steps: list[tuple] = []
+        node: Source | None = self
+        while node is not None and node.parent is not None:
+            steps.append((node.accessor, node.key if type(node.key) in (str, int) else id(node.key)))
+            node = node.parent
+        return tuple(reversed(steps))
+
+    def nodes(self):
+        """This node and all below, parents first."""
+        yield self
+        for child in self.children.values():
+            yield from child.nodes()
+
+    def __str__(self) -> str:
+        """The path as a Python user would write it."""
+        if self.parent is None:
+            return "state"
+        return PATHS.get(self.accessor, "{parent}.<{accessor} {key}>").format(
+            parent=self.parent if self.parent.parent is not None else "", accessor=self.accessor, key=self.describe_key()
+        )
+
+    def describe_key(self) -> str:
+        """The key in a form fit for a message."""
+        if self.accessor in ("key", "item"):
+            return repr(self.key)
+        if self.accessor == "const":
+            name = getattr(self.key, "__qualname__", None) or getattr(self.key, "__name__", None)
+            if name is None and type(self.key) is dict and "__name__" in self.key:
+                return f"{self.key['__name__']}.__dict__"
+            return name or type(self.key).__name__
+        return str(self.key)
+
+
+#: accessor -> how the path is written
+PATHS = {
+    "arg": "<argument {key}>",
+    "const": "{key}",
+    "weak": "{key}",
+    "attr": "{parent}.{key}",
+    "slot": "{parent}.{key}",
+    "dict": "{parent}.__dict__",
+    "key": "{parent}[{key}]",
+    "item": "{parent}[{key}]",
+    "type": "type({parent})",
+    "mro": "{parent}.{key}",
+    "cell": "{parent}.cell_contents",
+    "func": "{parent}.__{key}__",
+    "method": "{parent}.__{key}__",
+    "call": "{key}({parent})",
+}

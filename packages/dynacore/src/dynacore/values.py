@@ -1,0 +1,334 @@
+"""Symbolic values: what a local, a stack slot or an attribute holds while a function is captured.
+
+Every value knows its real Python type (`cls`). Values that stand for an object from outside know where it was found
+(`source`) and the object itself (`obj`), which is read, never written: changes stay on the value (`changed`) until the
+emitted entry writes them back.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Callable
+
+from .sources import Source
+
+#: a deleted attribute or key, in an overlay
+DELETED: Any = type("Deleted", (), {"__repr__": lambda self: "DELETED"})()
+
+
+class Value:
+    """Base of all symbolic values."""
+
+    __slots__ = ("source",)
+    cls: type
+    source: Source | None
+
+
+class Const(Value):
+    """A constant known by value: None, numbers, strings, bytes, tuples and frozensets of them, ranges, slices, NumPy scalars."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any, source: Source | None = None):
+        self.value = value
+        self.source = source
+
+    @property
+    def cls(self) -> type:  # type: ignore[override]
+        return type(self.value)
+
+    def __repr__(self) -> str:
+        return f"Const({self.value!r})"
+
+
+class Known(Value):
+    """A real object used by identity: a function, type, module, dtype, or a C object that we can't look into."""
+
+    __slots__ = ("obj",)
+
+    def __init__(self, obj: Any, source: Source | None = None):
+        self.obj = obj
+        self.source = source
+
+    @property
+    def cls(self) -> type:  # type: ignore[override]
+        return type(self.obj)
+
+    def __repr__(self) -> str:
+        return f"Known({self.obj!r})"
+
+
+class Pending(Value):
+    """Something of the state that nothing has looked at yet: assumed about only when it is loaded."""
+
+    __slots__ = ("obj",)
+
+    def __init__(self, obj: Any, source: Source):
+        self.obj = obj
+        self.source = source
+
+
+class Host(Value):
+    """A scalar that only the running entry knows: an argument that varies, or an expression over such.
+
+    `text` is a format over `operands` ("({0} + {1})"); a leaf has a `source`, or is the result of a host call (`call`:
+    index of the entry's host step). `example` is its value in the call that was captured.
+    """
+
+    __slots__ = ("call", "cls", "example", "node", "operands", "text")
+
+    def __init__(self, example: Any, source: Source | None = None, text: str = "", operands: tuple[Value, ...] = (), call: int | None = None):
+        self.cls = type(example)
+        self.example = example
+        self.source = source
+        self.text = text
+        self.operands = operands
+        self.call = call
+        self.node = None  # the graph's placeholder, once an operation used it
+
+    @property
+    def guardable(self) -> bool:
+        """Whether a condition on it can be checked before the entry runs."""
+        return self.call is None and all(o.guardable for o in self.operands if isinstance(o, Host))
+
+    def __repr__(self) -> str:
+        return f"Host({self.text or self.source}, e.g. {self.example!r})"
+
+
+class Tensor(Value):
+    """A tensor of the graph. `fake` is a tensor without data with the same metadata (see `graph.meta`)."""
+
+    __slots__ = ("attrs", "cls", "device", "fake", "node", "obj")
+
+    def __init__(self, fake: Any, device: Any, cls: type, node: Any = None, obj: Any = None, source: Source | None = None):
+        self.fake = fake
+        self.device = device
+        self.cls = cls
+        self.node = node
+        self.obj = obj
+        self.source = source
+        self.attrs: dict[str, Value] = {}
+
+    def __repr__(self) -> str:
+        return f"Tensor({tuple(self.fake.shape)}, {self.fake.dtype}, {self.source or self.node})"
+
+
+class Obj(Value):
+    """An object with state that the program can reach: an instance of any class that we can model."""
+
+    __slots__ = ("attrs", "changed", "cls", "obj")
+
+    def __init__(self, cls: type, obj: Any = None, source: Source | None = None):
+        self.cls = cls
+        self.obj = obj
+        self.source = source
+        #: attributes set or deleted here (for a made object: all of them)
+        self.attrs: dict[str, Value] = {}
+        self.changed = False
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.cls.__name__} {'from ' + str(self.source) if self.source else 'made'}>"
+
+
+class ListObj(Obj):
+    """A list, or an instance of a subclass of list or deque; `items` is its whole contents."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: list[Value], cls: type = list, obj: Any = None, source: Source | None = None):
+        super().__init__(cls, obj, source)
+        self.items = items
+
+
+class TupleObj(Obj):
+    """A tuple or an instance of a subclass (namedtuple, torch.Size, structseq)."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: list[Value] | tuple[Value, ...], cls: type = tuple, obj: Any = None, source: Source | None = None):
+        super().__init__(cls, obj, source)
+        self.items = tuple(items)
+
+
+class SliceObj(Obj):
+    """A slice with at least one bound that isn't a constant."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: tuple[Value, ...]):
+        super().__init__(slice)
+        self.items = items
+
+
+class DictObj(Obj):
+    """A dict or an instance of a subclass.
+
+    `items` maps hashable keys (see `objects.hashing.key_of`) to (key value, value). A dict from outside starts lazy:
+    `items` is then an overlay over the real one (`complete` False) until something asks for all of it.
+    """
+
+    __slots__ = ("complete", "items", "reordered")
+
+    def __init__(self, cls: type = dict, obj: Any = None, source: Source | None = None):
+        super().__init__(cls, obj, source)
+        self.items: dict[Any, Any] = {}
+        self.complete = source is None
+        self.reordered = False  # write back by rebuilding, not key by key
+
+
+class SetObj(Obj):
+    """A set or frozenset (or subclass); `items` maps hashable keys to values."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, cls: type = set, obj: Any = None, source: Source | None = None):
+        super().__init__(cls, obj, source)
+        self.items: dict[Any, Value] = {}
+
+
+class ExcObj(Obj):
+    """An exception instance; `args` is its tuple, `cause`, `context` its chain."""
+
+    __slots__ = ("args", "cause", "context", "suppress", "trace")
+
+    def __init__(self, cls: type, args: list[Value], obj: Any = None, source: Source | None = None):
+        super().__init__(cls, obj, source)
+        self.args = args
+        self.cause: Value | None = None
+        self.context: Value | None = None
+        self.suppress = False
+        self.trace: list[tuple] = []  # (code, line) of the frames that it passed, innermost first
+
+
+class Cell(Obj):
+    """A closure cell; `contents` is a value or None when unbound."""
+
+    __slots__ = ("contents", "loaded")
+
+    def __init__(self, contents: Value | None = None, obj: Any = None, source: Source | None = None):
+        super().__init__(type((lambda x: lambda: x)(0).__closure__[0]), obj, source)  # type: ignore[index]
+        self.contents = contents
+        self.loaded = source is None
+
+
+class Func(Obj):
+    """A function made under capture (one from outside is a `Known`)."""
+
+    __slots__ = ("closure", "code", "defaults", "globals", "kwdefaults", "name", "qualname")
+
+    def __init__(self, code, globals: DictObj, closure: tuple[Value, ...], defaults: Value | None, kwdefaults: Value | None):
+        super().__init__(type(lambda: None))
+        self.code = code
+        self.globals = globals
+        self.closure = closure
+        self.defaults = defaults
+        self.kwdefaults = kwdefaults
+        self.name = code.co_name
+        self.qualname = code.co_qualname
+
+
+class Bound(Obj):
+    """A bound method: of a Python function, or of a C method descriptor (`list.append` and its list)."""
+
+    __slots__ = ("func", "self")
+
+    def __init__(self, func: Value, self_: Value, cls: type, obj: Any = None, source: Source | None = None):
+        super().__init__(cls, obj, source)
+        self.func = func
+        self.self = self_
+
+
+class Super(Obj):
+    """A super object: lookup starts behind `start` in the MRO of `kind`."""
+
+    __slots__ = ("kind", "self", "start")
+
+    def __init__(self, start: type, self_: Value, kind: type):
+        super().__init__(super)
+        self.start = start
+        self.self = self_
+        self.kind = kind
+
+
+class SeqIter(Obj):
+    """An iterator over a list, tuple or another sequence value by index (it sees later changes of a list)."""
+
+    __slots__ = ("index", "seq", "step")
+
+    def __init__(self, seq: Value, cls: type, index: int = 0, step: int = 1):
+        super().__init__(cls)
+        self.seq: Value | None = seq  # None when exhausted
+        self.index = index
+        self.step = step
+
+
+class ItemsIter(Obj):
+    """An iterator over values fixed when it was made: a dict's keys/values/items, a set, a constant (range, str)."""
+
+    __slots__ = ("index", "owner", "size", "values", "what")
+
+    def __init__(self, values: list[Value], cls: type, owner: Value | None = None, what: str = ""):
+        super().__init__(cls)
+        self.values = values
+        self.index = 0
+        self.owner = owner
+        self.what = what
+        self.size = len(values)
+
+
+class DictView(Obj):
+    """dict.keys(), .values() or .items() of a dict value."""
+
+    __slots__ = ("owner", "what")
+
+    def __init__(self, owner: DictObj, what: str, cls: type):
+        super().__init__(cls)
+        self.owner = owner
+        self.what = what
+
+
+class GenObj(Obj):
+    """A generator made under capture: a suspended frame of the machine."""
+
+    __slots__ = ("arguments", "frame", "func", "running", "started")
+
+    def __init__(self, frame: Any, func: Value):
+        super().__init__(type(x for x in ()))
+        self.frame = frame  # None once finished
+        self.func = func
+        self.arguments: list[Value | None] = []  # parameter slots at the call, to make the real one if it never started
+        self.started = False
+        self.running = False
+
+
+class ExcTrace(Obj):
+    """The traceback of an exception value: can be handed on, not looked into."""
+
+    __slots__ = ("exception",)
+
+    def __init__(self, exception: ExcObj):
+        super().__init__(TracebackType)
+        self.exception = exception
+
+
+NONE = Const(None)
+TRUE = Const(True)
+FALSE = Const(False)
+
+#: what a rule returns when it has pushed a frame whose return value will be the result
+PUSHED: Any = type("Pushed", (), {"__repr__": lambda self: "PUSHED"})()
+
+#: a rule: (machine, positional arguments, keyword arguments) -> Value or PUSHED
+Rule = Callable[..., Value]
+
+
+class Raised(Exception):
+    """A Python exception of the captured program, on its way to a handler of the machine."""
+
+    def __init__(self, value: ExcObj):
+        self.value = value
+
+
+def is_const(value: Value) -> bool:
+    """Whether `value` is known completely and immutable."""
+    return type(value) is Const

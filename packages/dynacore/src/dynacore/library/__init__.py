@@ -12,6 +12,7 @@ RULE_MODULES = (
     "numbers_rules",
     "text_rules",
     "lists_rules",
+    "deques_rules",
     "tuples_rules",
     "dicts_rules",
     "sets_rules",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from ..reasons import Break
 from ..values import PUSHED, Bound, Const, Func, Host, ItemsIter, Known, SeqIter, Tensor, Value

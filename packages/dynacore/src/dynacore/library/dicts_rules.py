@@ -6,7 +6,7 @@ A made defaultdict keeps its factory in `attrs["default_factory"]`.
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from types import FunctionType, MappingProxyType
+from types import FunctionType
 from typing import Any
 
 from ..reasons import Break
@@ -30,7 +30,7 @@ def both(name: str) -> tuple[Any, ...]:
     return tuple({id(f): f for f in (vars(dict).get(name), vars(OrderedDict).get(name)) if f is not None}.values())
 
 
-# -- construction and update ----------------------------------------------------------------------------------------------
+# -- construction and update -----------------------------------------------------------------------------------------
 
 
 @rule(dict)
@@ -141,7 +141,7 @@ def dict_copy(m: Any, self: Value, /) -> Value:
     return made
 
 
-# -- items ----------------------------------------------------------------------------------------------------------------
+# -- items -----------------------------------------------------------------------------------------------------------
 
 
 @rule(dict.get)
@@ -266,7 +266,7 @@ def dict_ior(m: Any, self: Value, other: Value, /) -> Any:
     return fill(m, storage(self), other, {}, self)
 
 
-# -- views ----------------------------------------------------------------------------------------------------------------
+# -- views -----------------------------------------------------------------------------------------------------------
 
 VIEWS = {
     kind: {name: type(getattr(kind(), name)()) for name in ("keys", "values", "items")} for kind in (dict, OrderedDict)
@@ -335,8 +335,3 @@ def view_contains(m: Any, self: Value, item: Value, /) -> Any:
     if found is None:
         return FALSE
     return as_bool(m, m.sequence_contains([found], item.items[1]))
-
-
-@rule(MappingProxyType)
-def mapping_proxy(m: Any, mapping: Value, /) -> Value:
-    raise Break("construct-unknown", "mappingproxy")

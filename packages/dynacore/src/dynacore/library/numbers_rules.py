@@ -107,7 +107,7 @@ def math_prod(m: Any, iterable: Value, /, *, start: Value = Const(1)) -> Any:  #
     return product
 
 
-# -- the operator module --------------------------------------------------------------------------------------------------
+# -- the operator module ---------------------------------------------------------------------------------------------
 
 
 def _binary(symbol: str, function: Any, in_place: Any) -> None:

@@ -125,7 +125,7 @@ def object_format(m: Any, self: Value, spec: Value, /) -> Any:
     raise Break("format-unknown", self.cls.__name__)
 
 
-# -- str methods that take anything ---------------------------------------------------------------------------------------
+# -- str methods that take anything ----------------------------------------------------------------------------------
 
 
 @rule(str.__mod__)

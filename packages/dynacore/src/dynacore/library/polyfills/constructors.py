@@ -45,7 +45,7 @@ def frozenset_of(cls, iterable, /):
 def dict_update(self, other, named, /):
     """dict.update with a mapping or an iterable of pairs, then with keyword arguments."""
     if hasattr(other, "keys"):
-        for key in other.keys():  # noqa: SIM118  the protocol calls keys()
+        for key in other.keys():
             dict.__setitem__(self, key, other[key])
     else:
         number = 0

@@ -1,17 +1,6 @@
-"""Calls of the object model that go on in Python: making an instance, attribute access with a default, C callables
-that only pass a call on."""
+"""Calls of the object model that go on in Python: attribute access with a default, C callables that pass a call on."""
 
 from __future__ import annotations
-
-from ..registry import polyfill
-
-
-@polyfill(type.__call__)
-def type_call(cls, /, *args, **kwargs):
-    obj = cls.__new__(cls, *args, **kwargs)
-    if isinstance(obj, cls):
-        type(obj).__init__(obj, *args, **kwargs)
-    return obj
 
 
 def getattr_or(obj, name, default, /):
@@ -22,13 +11,23 @@ def getattr_or(obj, name, default, /):
         return default
 
 
-@polyfill(hasattr)
 def hasattr_(obj, name, /):
+    """hasattr"""
     try:
         getattr(obj, name)
     except AttributeError:
         return False
     return True
+
+
+def set_attribute(obj, name, value, /):
+    """setattr, by the class's own method."""
+    type(obj).__setattr__(obj, name, value)
+
+
+def delete_attribute(obj, name, /):
+    """delattr, by the class's own method."""
+    type(obj).__delattr__(obj, name)
 
 
 def get_items(obj, keys, /):
@@ -39,17 +38,6 @@ def get_items(obj, keys, /):
     return tuple(items)
 
 
-def get_attributes(obj, paths, /):
-    """operator.attrgetter: each path is a tuple of names."""
-    found = []
-    for path in paths:
-        value = obj
-        for name in path:
-            value = getattr(value, name)
-        found.append(value)
-    return tuple(found)
-
-
 def get_attribute(obj, path, /):
     """operator.attrgetter of one dotted name."""
     for name in path:
@@ -57,11 +45,33 @@ def get_attribute(obj, path, /):
     return obj
 
 
+def get_attributes(obj, paths, /):
+    """operator.attrgetter of several names."""
+    found = []
+    for path in paths:
+        found.append(get_attribute(obj, path))
+    return tuple(found)
+
+
 def call_method(obj, name, args, kwargs, /):
     """operator.methodcaller"""
     return getattr(obj, name)(*args, **kwargs)
 
 
-def truth_of_call(function, /, *args):
-    """bool() of a call's result, as isinstance takes that of __instancecheck__."""
-    return bool(function(*args))
+def any_check(checks, /):
+    """isinstance or issubclass where metaclasses decide: (method, class, argument) in order, True at the end if sure."""
+    for check in checks:
+        if check is True or check[0](check[1], check[2]):
+            return True
+    return False
+
+
+def length(method, obj, /):
+    """len() by a Python method."""
+    size = method(obj)
+    if not hasattr(size, "__index__"):
+        raise TypeError(f"'{type(size).__name__}' object cannot be interpreted as an integer")
+    size = size.__index__()
+    if size < 0:
+        raise ValueError("__len__() should return >= 0")
+    return size

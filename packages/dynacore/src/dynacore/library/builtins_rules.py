@@ -1,0 +1,168 @@
+"""Built-in functions: those that ask for a length, an iterator, an order, and those over iterables in their quick form.
+
+Where all items are constants the real function is called. Otherwise the algorithm runs as Python code (`polyfills`).
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any
+
+from ..objects.iteration import END
+from ..reasons import Break
+from ..values import (
+    Const,
+    DictObj,
+    DictView,
+    Host,
+    ItemsIter,
+    Known,
+    ListObj,
+    SeqIter,
+    SliceObj,
+    Tensor,
+    TupleObj,
+    Value,
+)
+from .arguments import is_callable, is_iterator, items_of, refuse
+from .folding import is_literal
+from .polyfills import functions, iterators, objects
+from .registry import rule
+
+
+@rule(len)
+def len_call(m: Any, obj: Value, /) -> Any:
+    method = m.lookup_type(obj.cls, "__len__")
+    if type(method) is FunctionType and type(obj) is not Tensor:
+        return m.push_python(objects.length, [m.const(method), obj], {})
+    if type(obj) is Host:
+        return m.fold(len, [obj], {})
+    if method is m.lookup_type(object, "__len__"):
+        m.throw(TypeError, f"object of type '{obj.cls.__name__}' has no len()")
+    if isinstance(obj, (ListObj, TupleObj, DictObj, DictView, Const, Tensor)) or hasattr(obj, "items"):
+        size = m.length(obj)
+        return size if isinstance(size, Value) else m.const(size)
+    return m.call(m.known(method), [obj], {})
+
+
+@rule(iter)
+def iter_call(m: Any, obj: Value, sentinel: Value | None = None, /) -> Any:
+    if sentinel is None:
+        return m.get_iter(obj)
+    if not is_callable(obj):
+        refuse(m, iter, None, None)
+    return m.call_polyfill(iterators.CallIterator, [obj, sentinel], {})
+
+
+@rule(next)
+def next_call(m: Any, iterator: Value, default: Value | None = None, /) -> Any:
+    if default is not None and not is_iterator(iterator):
+        return m.push_python(functions.next_or, [iterator, default], {})
+    item = m.next_value(iterator)
+    if item is END:
+        return m.throw(StopIteration) if default is None else default
+    return item
+
+
+@rule(reversed)
+def reversed_call(m: Any, sequence: Value, /) -> Any:
+    method = m.lookup_type(sequence.cls, "__reversed__")
+    if type(sequence) is Const and isinstance(sequence.value, (range, str, bytes)):
+        items = [m.const(item) for item in reversed(sequence.value)]
+        return ItemsIter(items, type(reversed(sequence.value)), sequence, "constant")
+    if type(sequence) is TupleObj and method is m.lookup_type(object, "__reversed__"):
+        if type(m.lookup_type(sequence.cls, "__getitem__")) is not FunctionType:
+            return SeqIter(sequence, reversed, len(sequence.items) - 1, -1)
+    if method is None or (not hasattr(sequence.cls, "__reversed__") and not hasattr(sequence.cls, "__getitem__")):
+        m.throw(TypeError, f"'{sequence.cls.__name__}' object is not reversible")
+    if hasattr(sequence.cls, "__reversed__"):
+        return m.call(m.known(method), [sequence], {})
+    return m.call_polyfill(iterators.Reversed, [sequence], {})
+
+
+@rule(slice)
+def slice_call(m: Any, *bounds: Value) -> Value:
+    if not 1 <= len(bounds) <= 3:
+        raise Break("call-arguments", "slice")
+    none = m.const(None)
+    return SliceObj((none, bounds[0], none) if len(bounds) == 1 else (*bounds, none)[:3])
+
+
+# -- over iterables --------------------------------------------------------------------------------------------------
+
+
+def constants(m: Any, iterable: Value) -> list[Any] | None:
+    """The real items of a container (not of an iterator, which would be used up) whose items are plain constants."""
+    items = None if is_iterator(iterable) else items_of(m, iterable)
+    if items is None or not all(type(item) is Const for item in items):
+        return None
+    real = [item.value for item in items]  # type: ignore[attr-defined]
+    return real if is_literal(real) else None
+
+
+def folded(m: Any, function: Any, real: list[Any], **kwargs: Any) -> Any:
+    """Call the real function on constants."""
+    return m.fold(function, [Known(real)], {name: Const(value) for name, value in kwargs.items()})
+
+
+@rule(any)
+def any_call(m: Any, iterable: Value, /) -> Any:
+    real = constants(m, iterable)
+    return m.push_python(functions.any_, [iterable], {}) if real is None else m.const(any(real))
+
+
+@rule(all)
+def all_call(m: Any, iterable: Value, /) -> Any:
+    real = constants(m, iterable)
+    return m.push_python(functions.all_, [iterable], {}) if real is None else m.const(all(real))
+
+
+@rule(sum)
+def sum_call(m: Any, iterable: Value, /, start: Value = Const(0)) -> Any:  # noqa: B008
+    real = constants(m, iterable) if type(start) is Const else None
+    if real is None:
+        return m.push_python(functions.sum_, [iterable, start], {})
+    return folded(m, sum, real, start=start.value)  # type: ignore[attr-defined]
+
+
+@rule(functions.sum_numbers)
+def sum_numbers(m: Any, numbers: Value, start: Value) -> Any:
+    """Ints that vary are added as an expression; floats that vary are taken as they are now."""
+    items = numbers.items  # type: ignore[attr-defined]
+    if all(item.cls is not float for item in (start, *items)) and any(type(item) is Host for item in (start, *items)):
+        total = start
+        for item in items:
+            total = m.binary("+", total, item, False)
+        return total
+    return m.fold(sum, [numbers, start], {})
+
+
+@rule(min)
+def min_call(m: Any, *values: Value, **options: Value) -> Any:
+    return extremum(m, min, functions.min_, values, options)
+
+
+@rule(max)
+def max_call(m: Any, *values: Value, **options: Value) -> Any:
+    return extremum(m, max, functions.max_, values, options)
+
+
+def extremum(m: Any, function: Any, polyfill: Any, values: tuple[Value, ...], options: dict[str, Value]) -> Any:
+    """min and max."""
+    if not options and len(values) == 1 and (real := constants(m, values[0])):
+        return folded(m, function, real)
+    if not options and len(values) > 1 and all(map(m.is_number, values)):
+        if all(type(value) is Const for value in values):
+            return m.fold(function, list(values), {})
+        if len({value.cls for value in values}) == 1:
+            example = function(m.example_of(value) for value in values)
+            return m.host(function.__name__ + "(" + ", ".join(["{}"] * len(values)) + ")", values, example)
+    return m.push_python(polyfill, list(values), options)
+
+
+@rule(sorted)
+def sorted_call(m: Any, iterable: Value, /, **options: Value) -> Any:
+    real = constants(m, iterable) if not options else None
+    if not real:
+        return m.push_python(functions.sorted_, [iterable], options)
+    return folded(m, sorted, real)

@@ -1,0 +1,112 @@
+"""Callables that only pass a call on: functools.partial, operator.itemgetter and its kin, bound methods."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import types
+from typing import Any
+
+from ..reasons import Break
+from ..values import Bound, Const, DictObj, Known, TupleObj, Value
+from .arguments import is_callable
+from .polyfills import objects
+from .registry import rule
+
+
+@rule(functools.partial.__call__)
+def partial_call(m: Any, self: Value, /, *args: Value, **kwargs: Value) -> Any:
+    function, first, named = (m.getattr(self, name) for name in ("func", "args", "keywords"))
+    pairs = {m.constant_of(key): value for key, value in m.d_items(named)}
+    return m.call(function, [*first.items, *args], {**pairs, **kwargs})
+
+
+@rule(types.MethodType)
+def method_new(m: Any, function: Value, receiver: Value, /) -> Value:
+    if not is_callable(function) or m.is_none(receiver):
+        raise Break("call-arguments", "MethodType")
+    return Bound(function, receiver, types.MethodType)
+
+
+@rule(types.MethodType.__call__)
+def method_call(m: Any, self: Value, /, *args: Value, **kwargs: Value) -> Any:
+    return m.call(self, list(args), kwargs)
+
+
+@rule(types.FunctionType.__call__)
+def function_call(m: Any, self: Value, /, *args: Value, **kwargs: Value) -> Any:
+    return m.call(self, list(args), kwargs)
+
+
+@rule(types.FunctionType.__get__)
+def function_get(m: Any, self: Value, obj: Value, owner: Value | None = None, /) -> Value:
+    if m.is_none(obj) and owner is not None and not m.is_none(owner):
+        return self
+    return Bound(self, obj, types.MethodType)
+
+
+# -- operator --------------------------------------------------------------------------------------------------------
+
+
+def made(m: Any, kind: type, args: tuple[Value, ...], kwargs: dict[str, Value] | None = None) -> Value:
+    """An itemgetter, attrgetter or methodcaller of constants: it never changes."""
+    real = [m.constant_of(arg) for arg in args]
+    named = {name: m.constant_of(value) for name, value in (kwargs or {}).items()}
+    try:
+        return Known(kind(*real, **named))
+    except TypeError as error:
+        return m.throw(TypeError, *error.args)
+
+
+def parts(self: Value, kind: type) -> tuple[Any, ...]:
+    """What an itemgetter, attrgetter or methodcaller was made of."""
+    if type(self) is not Known or type(self.obj) is not kind:
+        raise Break("call-arguments", kind.__name__)
+    return self.obj.__reduce__()
+
+
+@rule(operator.itemgetter)
+def itemgetter_new(m: Any, *keys: Value) -> Value:
+    return made(m, operator.itemgetter, keys)
+
+
+@rule(operator.attrgetter)
+def attrgetter_new(m: Any, *names: Value) -> Value:
+    return made(m, operator.attrgetter, names)
+
+
+@rule(operator.methodcaller)
+def methodcaller_new(m: Any, name: Value, /, *args: Value, **kwargs: Value) -> Value:
+    return made(m, operator.methodcaller, (name, *args), kwargs)
+
+
+@rule(operator.itemgetter.__call__)
+def itemgetter_call(m: Any, self: Value, obj: Value, /) -> Any:
+    keys = parts(self, operator.itemgetter)[1]
+    m.pin(self)
+    values = [m.const(key) for key in keys]
+    return m.getitem(obj, values[0]) if len(keys) == 1 else m.push_python(objects.get_items, [obj, TupleObj(values)], {})
+
+
+@rule(operator.attrgetter.__call__)
+def attrgetter_call(m: Any, self: Value, obj: Value, /) -> Any:
+    names = parts(self, operator.attrgetter)[1]
+    m.pin(self)
+    paths = [TupleObj([Const(part) for part in name.split(".")]) for name in names]
+    if len(paths) == 1:
+        return m.push_python(objects.get_attribute, [obj, paths[0]], {})
+    return m.push_python(objects.get_attributes, [obj, TupleObj(paths)], {})
+
+
+@rule(operator.methodcaller.__call__)
+def methodcaller_call(m: Any, self: Value, obj: Value, /) -> Any:
+    maker, arguments, *_ = parts(self, operator.methodcaller)
+    m.pin(self)
+    named = {} if maker is operator.methodcaller else maker.keywords
+    # Without keywords __reduce__ gives (methodcaller, (name, ...)); with them, (partial(methodcaller, name, **kw), args).
+    name, *args = arguments if maker is operator.methodcaller else (*maker.args, *arguments)
+    keywords = DictObj()
+    keywords.items = {key: (Const(key), m.const(value)) for key, value in named.items()}
+    return m.push_python(
+        objects.call_method, [obj, Const(name), TupleObj([m.const(arg) for arg in args]), keywords], {}
+    )

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* The most words that cpython_dict_value_words writes. */
-#define CPYTHON_MAX_DICT_WORDS 3
+#define CPYTHON_MAX_DICT_WORDS 4
 
 /* A word of memory and what it held when a fact was recorded: the fact holds while the word does. */
 typedef struct {
@@ -33,7 +33,7 @@ const uint64_t *cpython_dict_version(PyObject *dict);
 /* The word that changes with every change of the type or of its bases, NULL when it isn't valid now. */
 const uint64_t *cpython_type_version(PyTypeObject *type);
 
-/* Words that hold exactly while `dict` maps the str `key` to the same object. Returns their number, 0 when not found. */
+/* Words that hold exactly while `dict` maps this very str `key` to the same object. Returns their number, 0 when not found. */
 int cpython_dict_value_words(PyObject *dict, PyObject *key, Word *words);
 
 #endif

@@ -20,24 +20,22 @@ cpython_dict_value_words(PyObject *dict, PyObject *key, Word *words)
 {
     PyDictObject *table = (PyDictObject *)dict;
     PyDictKeysObject *keys = table->ma_keys;
-    if (!DK_IS_UNICODE(keys)) {
+    PyDictUnicodeEntry *entries = DK_IS_UNICODE(keys) ? DK_UNICODE_ENTRIES(keys) : NULL;
+    Py_ssize_t i = 0;
+    while (entries != NULL && i < keys->dk_nentries && entries[i].me_key != key) {
+        i++;
+    }
+    if (entries == NULL || i == keys->dk_nentries) {
         return 0;
     }
-    PyDictUnicodeEntry *entries = DK_UNICODE_ENTRIES(keys);
-    for (Py_ssize_t i = 0; i < keys->dk_nentries; i++) {
-        if (entries[i].me_key == NULL || (entries[i].me_key != key && PyUnicode_Compare(entries[i].me_key, key) != 0)) {
-            continue;
-        }
-        words[0] = word_now(&table->ma_keys);
-        if (table->ma_values != NULL) { /* shared keys are only ever added to: the place stays the key's */
-            words[1] = word_now(&table->ma_values);
-            words[2] = word_now(&table->ma_values->values[i]);
-        }
-        else { /* the keys object may be emptied and filled anew in place */
-            words[1] = word_now(&entries[i].me_key);
-            words[2] = word_now(&entries[i].me_value);
-        }
-        return words[2].expected != 0 ? 3 : 0;
+    words[0] = word_now(&table->ma_keys);
+    if (table->ma_values != NULL) { /* shared keys are only ever added to: the place stays the key's */
+        words[1] = word_now(&table->ma_values);
+        words[2] = word_now(&table->ma_values->values[i]);
+        return 3;
     }
-    return 0;
+    words[1] = word_now(&keys->dk_nentries); /* the keys may be others at the same address, and fewer */
+    words[2] = word_now(&entries[i].me_key);
+    words[3] = word_now(&entries[i].me_value);
+    return 4;
 }

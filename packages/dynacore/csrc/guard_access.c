@@ -6,7 +6,7 @@ static PyObject *
 access_weak(const Node *node, Walk *walk)
 {
     PyObject *referent = PyWeakref_GetObject(node->key);
-    if (referent == NULL || referent == Py_None) {
+    if (referent == NULL || referent == Py_None || Py_REFCNT(referent) == 0) {
         walk->dead = 1;
         return NULL;
     }

@@ -1,4 +1,171 @@
+/* The fast path below const and weak roots.
+ *
+ * A memo is a list of words of memory (a dict's version, a type's version, an object's type, a cell's contents …) and
+ * what they held when the facts below the root were last seen to hold. While all words are unchanged, so are the facts,
+ * and the objects found are the same. The words are compared in the order in which the walk met them, parents first: the
+ * words before one guarantee that the object it lies in is still alive, since something alive still refers to it. No
+ * Python code runs during that comparison.
+ *
+ * What can't be remembered is an *edge* (a node that is walked again from its remembered parent) or a *question* (a
+ * check that is asked again); these run after every object needed has been given a reference.
+ *
+ * Facts that change often would make the memo useless. Each word knows the node that it was recorded for; a node whose
+ * words change soon after they were recorded drifts, and is recorded in less far-reaching ways: a dict by the values
+ * that were read instead of by its version, and at last as an edge. */
 #include "memo.h"
-int memo_holds(Node *n, Walk *w) { PyObject *o = node_access(n, NULL, w); int h = o && node_holds(n, o, w); Py_XDECREF(o); return h; }
-void memo_free(struct Memo *m) { (void)m; }
-int memo_traverse(struct Memo *m, visitproc v, void *a) { (void)m; (void)v; (void)a; return 0; }
+#include "memo_record.h"
+#include <string.h>
+
+#define SETTLED 16 /* a memo that served this often was worth its recording, whatever changed then */
+#define MAX_DRIFT 200
+
+static void
+release(Memo *memo)
+{
+    for (Py_ssize_t i = 0; i < memo->held.count; i++) {
+        Py_DECREF(((PyObject **)memo->held.items)[i]);
+    }
+    PyMem_Free(memo->words.items);
+    PyMem_Free(memo->owners.items);
+    PyMem_Free(memo->found.items);
+    PyMem_Free(memo->edges.items);
+    PyMem_Free(memo->questions.items);
+    PyMem_Free(memo->held.items);
+    PyMem_Free(memo);
+}
+
+void
+memo_free(Memo *memo)
+{
+    if (memo != NULL) {
+        release(memo);
+    }
+}
+
+int
+memo_traverse(Memo *memo, visitproc visit, void *arg)
+{
+    for (Py_ssize_t i = 0; i < memo->held.count; i++) {
+        Py_VISIT(((PyObject **)memo->held.items)[i]);
+    }
+    return 0;
+}
+
+/* The first word that changed, -1: none did. */
+static Py_ssize_t
+first_change(const Memo *memo)
+{
+    const Word *words = memo->words.items;
+    for (Py_ssize_t i = 0; i < memo->words.count; i++) {
+        if (*words[i].address != words[i].expected) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static void
+blame(const Memo *memo, Py_ssize_t changed)
+{
+    if (memo->served < SETTLED) {
+        Owner *owner = (Owner *)memo->owners.items + changed;
+        unsigned char *drift = owner->dict_version ? &owner->node->dict_drift : &owner->node->drift;
+        *drift += *drift < MAX_DRIFT;
+    }
+}
+
+/* New references to what the memo found, into their places in `found`. */
+static void
+hand_over(const Memo *memo, PyObject **found)
+{
+    const Found *items = memo->found.items;
+    for (Py_ssize_t i = 0; i < memo->found.count; i++) {
+        Py_XSETREF(found[items[i].place], Py_NewRef(items[i].object));
+    }
+}
+
+static int
+edge_holds(const Edge *edge, Walk *walk)
+{
+    PyObject *object = node_access(edge->node, edge->parent, walk);
+    int holds = object != NULL && node_holds(edge->node, object, walk);
+    Py_XDECREF(object);
+    return holds;
+}
+
+/* Edges and questions may run Python code, which may change everything, this memo's objects included. */
+static int
+rest_holds(const Memo *memo, Walk *walk)
+{
+    const Edge *edges = memo->edges.items;
+    const Question *questions = memo->questions.items;
+    for (Py_ssize_t i = 0; i < memo->edges.count; i++) {
+        Py_INCREF(edges[i].parent);
+    }
+    for (Py_ssize_t i = 0; i < memo->questions.count; i++) {
+        Py_INCREF(questions[i].object);
+    }
+    int holds = 1;
+    for (Py_ssize_t i = 0; i < memo->edges.count; i++) {
+        holds = holds && edge_holds(&edges[i], walk);
+        Py_DECREF(edges[i].parent);
+    }
+    for (Py_ssize_t i = 0; i < memo->questions.count; i++) {
+        holds = holds && check_holds(questions[i].check, questions[i].object, walk);
+        Py_DECREF(questions[i].object);
+    }
+    return holds;
+}
+
+/* -1: there is no memo, or it doesn't hold any longer (and is gone). */
+static int
+recall(Node *root_child, PyObject *root, Walk *walk)
+{
+    Memo *memo = root_child->memo;
+    if (memo == NULL) {
+        return -1;
+    }
+    Py_ssize_t changed = memo->root == root ? first_change(memo) : memo->words.count;
+    if (changed < 0) {
+        memo->served++;
+        walk->guards->recalls++;
+        hand_over(memo, walk->found);
+        return rest_holds(memo, walk);
+    }
+    if (changed < memo->words.count) {
+        blame(memo, changed);
+    }
+    root_child->memo = NULL;
+    release(memo);
+    return -1;
+}
+
+static int
+walk_and_record(Node *root_child, PyObject *root, Walk *walk)
+{
+    walk->guards->walks++;
+    if (!node_holds(root_child, root, walk)) {
+        return 0;
+    }
+    if (walk->alone && root_child->drift < DRIFTS) {
+        walk->guards->recordings++;
+        root_child->memo = memo_record(root_child, root, walk);
+    }
+    return 1;
+}
+
+int
+memo_holds(Node *root_child, Walk *walk)
+{
+    PyObject *root = node_access(root_child, NULL, walk);
+    if (root == NULL) {
+        return 0;
+    }
+    /* Without being alone, another walk of these guards may be using the memo. */
+    int holds = walk->alone ? recall(root_child, root, walk) : -1;
+    if (holds < 0) {
+        holds = walk_and_record(root_child, root, walk);
+    }
+    Py_DECREF(root);
+    return holds;
+}

@@ -1,0 +1,423 @@
+/* Recording a memo. */
+#include "memo_record.h"
+#include "memo.h"
+#include <stddef.h>
+#include <string.h>
+
+typedef struct {
+    Memo *memo;
+    Walk *walk;
+    int may_hold; /* below a const root: what is held below it lives as long as the guards anyway */
+    Array seen;   /* indexes of words by address + 1, an open hash table; count is the number of those used */
+} Recorder;
+
+/* An object on the way. It is pinned when, while the words before it hold, it can be no other object than the one that
+ * was recorded. Otherwise only its address is known to be the same, and every fact about it needs a word or a
+ * reference of its own: objects die, and others take their addresses. */
+typedef struct {
+    PyObject *object;
+    int pinned;
+} Known;
+
+static void *
+array_append(Array *array, size_t item_size)
+{
+    if (array->count == array->capacity) {
+        Py_ssize_t capacity = array->capacity > 0 ? 2 * array->capacity : 8;
+        void *items = PyMem_Realloc(array->items, capacity * item_size);
+        if (items == NULL) {
+            return NULL;
+        }
+        array->items = items;
+        array->capacity = capacity;
+    }
+    return (char *)array->items + item_size * array->count++;
+}
+
+/* ---- words, each address once ---- */
+
+static size_t
+seen_slot(const Array *seen, const Word *words, const uint64_t *address)
+{
+    size_t mask = seen->capacity - 1;
+    size_t slot = ((uintptr_t)address >> 3) * 0x9E3779B97F4A7C15u >> 20 & mask;
+    for (;; slot = (slot + 1) & mask) {
+        Py_ssize_t index = ((Py_ssize_t *)seen->items)[slot];
+        if (index == 0 || words[index - 1].address == address) {
+            return slot;
+        }
+    }
+}
+
+static int
+seen_grow(Recorder *recorder)
+{
+    Array bigger = {.capacity = recorder->seen.capacity > 0 ? 2 * recorder->seen.capacity : 64};
+    bigger.items = PyMem_Calloc(bigger.capacity, sizeof(Py_ssize_t));
+    if (bigger.items == NULL) {
+        return -1;
+    }
+    const Word *words = recorder->memo->words.items;
+    for (Py_ssize_t i = 0; i < recorder->memo->words.count; i++) {
+        ((Py_ssize_t *)bigger.items)[seen_slot(&bigger, words, words[i].address)] = i + 1;
+    }
+    PyMem_Free(recorder->seen.items);
+    recorder->seen = bigger;
+    return 0;
+}
+
+/* 0 without memory, or when the word has changed since it was recorded before. */
+static int
+record_word(Recorder *recorder, Word word, Node *owner, int dict_version)
+{
+    Memo *memo = recorder->memo;
+    if (2 * memo->words.count >= recorder->seen.capacity && seen_grow(recorder) < 0) {
+        return 0;
+    }
+    Py_ssize_t *index = (Py_ssize_t *)recorder->seen.items + seen_slot(&recorder->seen, memo->words.items, word.address);
+    if (*index != 0) {
+        return ((Word *)memo->words.items)[*index - 1].expected == word.expected;
+    }
+    Word *new_word = array_append(&memo->words, sizeof(Word));
+    Owner *new_owner = array_append(&memo->owners, sizeof(Owner));
+    if (new_word == NULL || new_owner == NULL) {
+        return 0;
+    }
+    *new_word = word;
+    *new_owner = (Owner){owner, dict_version};
+    *index = memo->words.count;
+    return 1;
+}
+
+/* The pointer or number that lies at `address` now. */
+static int
+record_field(Recorder *recorder, const void *address, Node *owner)
+{
+    return record_word(recorder, (Word){address, *(const uint64_t *)address}, owner, 0);
+}
+
+static int
+record_dict_version(Recorder *recorder, PyObject *dict, Node *dict_node)
+{
+    const uint64_t *version = cpython_dict_version(dict);
+    return version != NULL && record_word(recorder, (Word){version, *version}, dict_node, 1);
+}
+
+static int
+record_type_version(Recorder *recorder, PyObject *type, Node *owner)
+{
+    const uint64_t *version = cpython_type_version((PyTypeObject *)type);
+    return version != NULL && record_word(recorder, (Word){version, *version}, owner, 0);
+}
+
+/* ---- checks ---- */
+
+static int
+record_question(Recorder *recorder, const Check *check, PyObject *object)
+{
+    Question *question = array_append(&recorder->memo->questions, sizeof(Question));
+    if (question == NULL) {
+        return 0;
+    }
+    *question = (Question){check, object};
+    return 1;
+}
+
+static int
+record_held(Recorder *recorder, PyObject *object)
+{
+    PyObject **held = array_append(&recorder->memo->held, sizeof(PyObject *));
+    if (held == NULL) {
+        return 0;
+    }
+    *held = Py_NewRef(object);
+    return 1;
+}
+
+static int
+has_steady_version(const Node *dict_node, PyObject *dict)
+{
+    return dict_node->dict_drift < DRIFTS && cpython_dict_version(dict) != NULL;
+}
+
+static int
+record_length(Recorder *recorder, Node *node, PyObject *object)
+{
+    if (PyDict_Check(object)) {
+        return record_field(recorder, &((PyDictObject *)object)->ma_used, node);
+    }
+    if (PyAnySet_Check(object)) {
+        return record_field(recorder, &((PySetObject *)object)->used, node);
+    }
+    return record_field(recorder, &((PyVarObject *)object)->ob_size, node);
+}
+
+/* `__class__` may be assigned on instances of classes made in Python, and on modules. */
+static int
+record_type(Recorder *recorder, Node *owner, Known known)
+{
+    if (known.pinned && !PyType_HasFeature(Py_TYPE(known.object), Py_TPFLAGS_HEAPTYPE) && !PyModule_Check(known.object)) {
+        return 1;
+    }
+    return record_field(recorder, &known.object->ob_type, owner);
+}
+
+/* Whether a dict check can be answered by a lookup that runs no code of the keys. */
+static int
+is_plain_key_check(const Check *check)
+{
+    return check->kind == CHECK_KEYS || is_constant(check->value);
+}
+
+/* Notes what keeps the check true, which holds now. */
+static int
+record_check(Recorder *recorder, Node *node, const Check *check, Known known)
+{
+    PyObject *object = known.object;
+    switch (check->kind) {
+    case CHECK_IS: /* the check itself keeps the object: no other can have its address */
+    case CHECK_IS_NOT:
+        return 1;
+    case CHECK_TYPE:
+        return record_type(recorder, node, known);
+    case CHECK_EQ:
+        return known.pinned || record_held(recorder, object);
+    case CHECK_LEN:
+        return record_length(recorder, node, object);
+    case CHECK_KEYS:
+    case CHECK_HAS:
+    case CHECK_LACKS:
+        if (!PyODict_Check(object) && has_steady_version(node, object)) {
+            return record_dict_version(recorder, object, node);
+        }
+        return record_question(recorder, check, object);
+    case CHECK_MRO_IS:
+    case CHECK_MRO_LACKS:
+        return record_type_version(recorder, object, node) || record_question(recorder, check, object);
+    case CHECK_FUNC_CODE:
+        return record_field(recorder, &((PyFunctionObject *)object)->func_code, node);
+    case CHECK_UNBOUND_CELL:
+        return record_field(recorder, &((PyCellObject *)object)->ob_ref, node);
+    default:
+        Py_UNREACHABLE();
+    }
+}
+
+/* Runs code that isn't ours, or may do so: asked only when the memo is used. */
+static int
+is_arbitrary(const Check *check)
+{
+    switch (check->kind) {
+    case CHECK_TRUE:
+        return 1;
+    case CHECK_EQ:
+        return !is_constant(check->value);
+    case CHECK_HAS:
+    case CHECK_LACKS:
+        return !is_plain_key_check(check);
+    default:
+        return 0;
+    }
+}
+
+/* ---- accessors: each notes what keeps leading from `parent` to the same object; 0: nothing does ---- */
+
+static int
+record_edge(Recorder *recorder, Node *child, PyObject *parent)
+{
+    Edge *edge = array_append(&recorder->memo->edges, sizeof(Edge));
+    if (edge == NULL) {
+        return 0;
+    }
+    *edge = (Edge){child, parent};
+    return 1;
+}
+
+/* CPython 3.12 may take the dict of an object back into inline values while nobody else refers to it: a dict that
+ * vanished like that once too often is held. */
+static int
+record_dict(Recorder *recorder, Node *child, PyObject *parent)
+{
+    PyObject **slot = cpython_dict_slot(parent);
+    if (slot == NULL || *slot == NULL || Py_TYPE(parent)->tp_itemsize != 0) {
+        return 0;
+    }
+    if (child->drift >= DRIFTS && recorder->may_hold && !record_held(recorder, *slot)) {
+        return 0;
+    }
+    return record_field(recorder, slot, child);
+}
+
+static int
+record_key(Recorder *recorder, Node *child, Node *dict_node, PyObject *dict, int *pinned)
+{
+    if (has_steady_version(dict_node, dict)) {
+        *pinned = 1; /* versions are never used twice: the very dict kept the object all the time */
+        return record_dict_version(recorder, dict, dict_node);
+    }
+    Word words[CPYTHON_MAX_DICT_WORDS];
+    int n = cpython_dict_value_words(dict, child->key, words);
+    for (int i = 0; i < n; i++) {
+        if (!record_word(recorder, words[i], child, 0)) {
+            return 0;
+        }
+    }
+    return n > 0;
+}
+
+static int
+record_item(Recorder *recorder, Node *child, Known parent, int *pinned)
+{
+    if (PyTuple_Check(parent.object)) {
+        *pinned = parent.pinned;
+        return parent.pinned ||
+               (record_field(recorder, &((PyVarObject *)parent.object)->ob_size, child) &&
+                record_field(recorder, &((PyTupleObject *)parent.object)->ob_item[child->index], child));
+    }
+    PyListObject *list = (PyListObject *)parent.object;
+    return record_field(recorder, &list->ob_base.ob_size, child) && record_field(recorder, &list->ob_item, child) &&
+           record_field(recorder, &list->ob_item[child->index], child);
+}
+
+static int
+record_access(Recorder *recorder, Node *child, Node *parent_node, Known parent, int *pinned)
+{
+    switch (child->access) {
+    case ACCESS_DICT:
+        return record_dict(recorder, child, parent.object);
+    case ACCESS_KEY:
+        return record_key(recorder, child, parent_node, parent.object, pinned);
+    case ACCESS_ITEM:
+        return record_item(recorder, child, parent, pinned);
+    case ACCESS_TYPE:
+        return record_type(recorder, child, parent);
+    case ACCESS_MRO:
+        *pinned = 1;
+        return record_type_version(recorder, parent.object, child);
+    case ACCESS_CELL:
+        return record_field(recorder, &((PyCellObject *)parent.object)->ob_ref, child);
+    case ACCESS_METHOD:
+        *pinned = parent.pinned; /* bound methods never change */
+        return parent.pinned || record_field(recorder, (char *)parent.object + child->index, child);
+    case ACCESS_FUNC:
+        return record_field(recorder, (char *)parent.object + child->index, child);
+    default:
+        return 0;
+    }
+}
+
+/* Whether the way to the node runs none but CPython's own code, and has been steady. */
+static int
+is_rememberable(const Recorder *recorder, const Node *child)
+{
+    switch (child->access) {
+    case ACCESS_ATTR:
+    case ACCESS_SLOT:
+    case ACCESS_CALL:
+        return 0;
+    case ACCESS_KEY:
+        return child->drift < DRIFTS && is_constant(child->key);
+    case ACCESS_DICT:
+        return child->drift < (recorder->may_hold ? 2 * DRIFTS : DRIFTS);
+    default:
+        return child->drift < DRIFTS;
+    }
+}
+
+static int record_node(Recorder *recorder, Node *node, Known known);
+
+static int
+record_child(Recorder *recorder, Node *child, Node *parent_node, Known parent)
+{
+    PyObject *object = node_access(child, parent.object, recorder->walk);
+    if (object == NULL) {
+        return 0;
+    }
+    int pinned = 0;
+    int recorded = record_access(recorder, child, parent_node, parent, &pinned) &&
+                   record_node(recorder, child, (Known){object, pinned});
+    Py_DECREF(object);
+    return recorded;
+}
+
+static int
+record_found(Recorder *recorder, Py_ssize_t place, PyObject *object)
+{
+    Found *found = array_append(&recorder->memo->found, sizeof(Found));
+    if (found == NULL) {
+        return 0;
+    }
+    *found = (Found){place, object};
+    return 1;
+}
+
+static int
+record_node_check(Recorder *recorder, Node *node, const Check *check, Known known)
+{
+    if (check->kind == CHECK_TENSOR) {
+        return record_found(recorder, recorder->walk->guards->n_handed + check->index, known.object);
+    }
+    if (is_arbitrary(check)) {
+        return record_question(recorder, check, known.object);
+    }
+    return check_holds(check, known.object, recorder->walk) && record_check(recorder, node, check, known);
+}
+
+static int
+is_kept_by_check(const Node *node)
+{
+    for (int i = 0; i < node->n_checks; i++) {
+        if (node->checks[i].kind == CHECK_IS) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int
+record_node(Recorder *recorder, Node *node, Known known)
+{
+    known.pinned = known.pinned || is_kept_by_check(node);
+    /* Another object may have come to the address of one that isn't pinned. Its type says what may be read there. */
+    if (!known.pinned && !record_type(recorder, node, known)) {
+        return 0;
+    }
+    for (int i = 0; i < node->n_checks; i++) {
+        if (!record_node_check(recorder, node, &node->checks[i], known)) {
+            return 0;
+        }
+    }
+    if (node->handed >= 0 && !record_found(recorder, node->handed, known.object)) {
+        return 0;
+    }
+    for (int i = 0; i < node->n_children; i++) {
+        Node *child = node->children[i];
+        int recorded = is_rememberable(recorder, child) && record_child(recorder, child, node, known);
+        if (!recorded && !record_edge(recorder, child, known.object)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+Memo *
+memo_record(Node *root_child, PyObject *root, Walk *walk)
+{
+    Memo *memo = PyMem_Calloc(1, sizeof(Memo));
+    if (memo == NULL) {
+        return NULL;
+    }
+    memo->root = root;
+    Recorder recorder = {.memo = memo, .walk = walk, .may_hold = root_child->access == ACCESS_CONST};
+    int collects = PyGC_Disable(); /* finalizers could change what is being recorded */
+    int recorded = record_node(&recorder, root_child, (Known){root, 1});
+    if (collects) {
+        PyGC_Enable();
+    }
+    PyMem_Free(recorder.seen.items);
+    if (!recorded) {
+        memo_free(memo);
+        return NULL;
+    }
+    return memo;
+}

@@ -86,7 +86,7 @@ class Graph:
                 return answer
         call = Arguments(self, target, name, args, kwargs)
         device = devices.of_result(call)
-        result = infer(call.run, call.args, call.kwargs, self.state)
+        result = infer(call, self.state)
         if isinstance(result, torch.dtype):
             return self.m.const(result)
         return self._record(call, result, device)

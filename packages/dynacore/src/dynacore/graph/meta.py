@@ -6,13 +6,16 @@ is kept beside them (`values.Tensor.device`). Real tensors are only read, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from ..reasons import Break
 from ..torch_api import InferenceMode, set_conj, set_grad_enabled, set_neg
+from . import shapes_nn  # noqa: F401  (fills QUICK)
+from .arguments import Arguments
+from .layouts import Spec
+from .shapes import QUICK
 from .state import TorchState
 
 META = torch.device("meta")
@@ -71,7 +74,7 @@ def non_leaf(leaf: torch.Tensor) -> torch.Tensor:
     return copy.new_empty_strided(leaf.shape, leaf.stride()).add_(leaf.sum())
 
 
-def infer(run: Callable[..., Any], args: Any, kwargs: dict[str, Any], state: TorchState) -> Any:
+def infer(call: Arguments, state: TorchState) -> Any:
     """Run an operation on stand-ins, in the modes that the program has set at this point.
 
     Whatever it raises becomes a `Break`: the real run raises the real error, or works.
@@ -80,13 +83,34 @@ def infer(run: Callable[..., Any], args: Any, kwargs: dict[str, Any], state: Tor
     try:
         if torch.is_inference_mode_enabled() is not state.inference:
             with InferenceMode(state.inference):
-                set_grad_enabled(state.grad)
-                return run(*args, **kwargs)
-        set_grad_enabled(state.grad)
-        return run(*args, **kwargs)
+                return run(call, state)
+        return run(call, state)
     except Break:
         raise
     except Exception as error:
-        raise Break("op-failed-on-meta", f"{getattr(run, '__name__', run)}: {error}") from None
+        raise Break("op-failed-on-meta", f"{call.name}: {error}") from None
     finally:
         set_grad_enabled(before)
+
+
+def run(call: Arguments, state: TorchState) -> Any:
+    """The operation's result: by a quick rule where one covers the case."""
+    set_grad_enabled(state.grad)
+    rule = QUICK.get(call.name)
+    if rule is not None:
+        try:
+            spec = rule(*call.args, **call.kwargs)
+        except Exception:  # the rule doesn't cover these arguments, or they are wrong, which the operation will say
+            pass
+        else:
+            return made(spec, state.grad and any(tensor.fake.requires_grad for tensor in call.tensors))
+    return call.run(*call.args, **call.kwargs)
+
+
+def made(spec: Spec, grad: bool) -> torch.Tensor:
+    """A stand-in for an operation's result."""
+    shape, stride, dtype = spec
+    fake = torch.empty_strided(shape, stride, dtype=dtype, device=META)
+    if grad and (dtype.is_floating_point or dtype.is_complex):
+        return non_leaf(fake.requires_grad_())
+    return fake

@@ -28,9 +28,10 @@ def quick(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return register
 
 
-def is_float(dtype: torch.dtype) -> bool:
-    """Whether the dtype is a real floating point type."""
-    return dtype.is_floating_point
+def need_tensors(*values: Any) -> None:
+    """Decline numbers where torch takes tensors only."""
+    if not all(isinstance(value, torch.Tensor) for value in values):
+        raise Declined
 
 
 def need_float(*tensors: torch.Tensor) -> None:
@@ -81,16 +82,14 @@ def activation(x: torch.Tensor, *args: Any, **kwargs: Any) -> Spec:
 
 
 def operands(a: Any, b: Any) -> list[torch.Tensor]:
-    """The tensors among two operands."""
+    """The tensors among two operands, of which one is a tensor."""
     tensors = [value for value in (a, b) if isinstance(value, torch.Tensor)]
     if not tensors or any(not isinstance(v, (torch.Tensor, bool, int, float)) for v in (a, b)):
         raise Declined
     return tensors
 
 
-@quick(
-    "add sub mul maximum minimum __add__ __radd__ __sub__ __mul__ __rmul__ fmod remainder mod __mod__ rsub __rsub__ multiply"
-)
+@quick("add mul __add__ __radd__ __mul__ __rmul__ multiply fmod remainder mod __mod__")
 def arithmetic(a: Any, b: Any) -> Spec:
     """Arithmetic in the operands' common dtype."""
     dtype = torch.result_type(a, b)
@@ -99,7 +98,22 @@ def arithmetic(a: Any, b: Any) -> Spec:
     return *pointwise(operands(a, b)), dtype
 
 
-@quick("truediv div true_divide __truediv__ __rtruediv__ atan2")
+@quick("sub rsub __sub__ __rsub__")
+def subtraction(a: Any, b: Any) -> Spec:
+    """Subtraction, which bools don't have."""
+    if any(type(v) is bool or getattr(v, "dtype", None) is torch.bool for v in (a, b)):
+        raise Declined
+    return arithmetic(a, b)
+
+
+@quick("maximum minimum")
+def larger(a: torch.Tensor, b: torch.Tensor) -> Spec:
+    """The larger of two tensors' elements."""
+    need_tensors(a, b)
+    return arithmetic(a, b)
+
+
+@quick("truediv div true_divide __truediv__ __rtruediv__")
 def division(a: Any, b: Any) -> Spec:
     """Division, whose result is never an integer."""
     dtype = torch.result_type(a, b)
@@ -117,12 +131,19 @@ def power(a: Any, b: Any) -> Spec:
     return *pointwise(operands(a, b)), dtype
 
 
-@quick("eq ne lt le gt ge __eq__ __ne__ __lt__ __le__ __gt__ __ge__ logical_and logical_or logical_xor")
+@quick("eq ne lt le gt ge __eq__ __ne__ __lt__ __le__ __gt__ __ge__")
 def comparison(a: Any, b: Any) -> Spec:
     """Comparisons."""
     if torch.result_type(a, b).is_complex:
         raise Declined
     return *pointwise(operands(a, b)), torch.bool
+
+
+@quick("logical_and logical_or logical_xor")
+def logical(a: torch.Tensor, b: torch.Tensor) -> Spec:
+    """Logic on tensors."""
+    need_tensors(a, b)
+    return comparison(a, b)
 
 
 @quick("and_ or_ xor __and__ __or__ __xor__ bitwise_and bitwise_or bitwise_xor")
@@ -161,7 +182,7 @@ def masked_fill(x: torch.Tensor, mask: torch.Tensor, value: Any) -> Spec:
     return packed(x.shape, x.dtype)
 
 
-@quick("clamp clip clamp_min clamp_max")
+@quick("clamp clip")
 def clamp(x: torch.Tensor, low: Any = None, high: Any = None, **named: Any) -> Spec:
     """Clamping to numbers."""
     bounds = (low, high, named.pop("min", None), named.pop("max", None))
@@ -207,7 +228,7 @@ def reduction(x: torch.Tensor, dim: Any, keepdim: Any, dtype: torch.dtype) -> Sp
     return packed(reduced(x, dim, keepdim), dtype)
 
 
-@quick("sum prod")
+@quick("sum")
 def total(x: torch.Tensor, dim: Any = None, keepdim: Any = False, *, dtype: torch.dtype | None = None) -> Spec:
     """Sums; of integers as int64."""
     if dtype is None:
@@ -215,7 +236,7 @@ def total(x: torch.Tensor, dim: Any = None, keepdim: Any = False, *, dtype: torc
     return reduction(x, dim, keepdim, dtype)
 
 
-@quick("mean var std logsumexp")
+@quick("mean var std")
 def mean(x: torch.Tensor, dim: Any = None, keepdim: Any = False, **named: Any) -> Spec:
     """Statistics of floating point numbers."""
     need_float(x)
@@ -279,7 +300,10 @@ def arange(*bounds: Any, dtype: torch.dtype | None = None, device: Any = None, *
     """`arange` of integers."""
     if named or not 0 < len(bounds) < 4 or any(type(b) is not int for b in bounds):
         raise Declined
-    return packed((len(range(*bounds)),), dtype or torch.int64)
+    length = len(range(*bounds))
+    if length == 0:
+        raise Declined
+    return packed((length,), dtype or torch.int64)
 
 
 @quick("rand randn")
@@ -294,7 +318,14 @@ def random(*sizes: Any, dtype: torch.dtype | None = None, device: Any = None, **
     return packed(shape, dtype)
 
 
-@quick("zeros_like ones_like empty_like rand_like randn_like")
+@quick("rand_like randn_like")
+def random_like(x: torch.Tensor) -> Spec:
+    """Random numbers like a contiguous tensor."""
+    need_float(x)
+    return like(x)
+
+
+@quick("zeros_like ones_like empty_like")
 def like(x: torch.Tensor, *, dtype: torch.dtype | None = None, device: Any = None, **named: Any) -> Spec:
     """A new tensor like a contiguous one."""
     if named or not x.is_contiguous():

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .layouts import Declined, Spec, broadcast, contiguous, dim_of, packed
+from .layouts import Declined, Spec, broadcast, dim_of, packed
 from .shapes import need_float, quick
 
 INDEX_TYPES = (torch.int64, torch.int32)
@@ -26,23 +26,38 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
     return packed((*x.shape[:-1], weight.shape[0]), x.dtype)
 
 
-@quick("matmul __matmul__ mm bmm")
+@quick("matmul __matmul__")
 def matmul(a: torch.Tensor, b: torch.Tensor) -> Spec:
     """Matrix products, over batches of the same number of dimensions or with one matrix on the right."""
-    if a.dtype != b.dtype or a.dim() < 2 or b.dim() < 2 or a.shape[-1] != b.shape[-2]:
-        raise Declined
-    if b.dim() > 2 and a.dim() < 3:
+    need_float(a, b)
+    if a.dim() < 2 or b.dim() < 2 or a.shape[-1] != b.shape[-2] or (b.dim() > 2 and a.dim() < 3):
         raise Declined
     batch = a.shape[:-2] if b.dim() == 2 else broadcast([a.shape[:-2], b.shape[:-2]])
     return packed((*batch, a.shape[-2], b.shape[-1]), a.dtype)
 
 
+@quick("mm")
+def mm(a: torch.Tensor, b: torch.Tensor) -> Spec:
+    """One matrix product."""
+    if a.dim() != 2 or b.dim() != 2:
+        raise Declined
+    return matmul(a, b)
+
+
+@quick("bmm")
+def bmm(a: torch.Tensor, b: torch.Tensor) -> Spec:
+    """A batch of matrix products."""
+    if a.dim() != 3 or b.dim() != 3 or a.shape[0] != b.shape[0]:
+        raise Declined
+    return matmul(a, b)
+
+
 @quick("addmm baddbmm")
-def addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: Any = 1, alpha: Any = 1) -> Spec:
-    """A matrix product added to something."""
+def addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Spec:
+    """A matrix product, or a batch of them, added to something."""
     need_float(bias, a, b)
-    shape, _, dtype = matmul(a, b)
-    if a.dim() != b.dim() or broadcast([bias.shape, shape]) != shape:
+    shape, _, dtype = mm(a, b) if a.dim() == 2 else bmm(a, b)
+    if broadcast([bias.shape, shape]) != shape:
         raise Declined
     return packed(shape, dtype)
 
@@ -129,7 +144,9 @@ def conv(ndim: int) -> Any:
         need_float(x, weight, *(() if bias is None else (bias,)))
         if x.dim() != ndim + 2 or weight.dim() != ndim + 2 or x.shape[1] != weight.shape[1] * groups:
             raise Declined
-        if not x.is_contiguous() or not weight.is_contiguous() or 1 in x.shape[1:2] or weight.shape[0] % groups:
+        if not x.is_contiguous() or not weight.is_contiguous() or weight.shape[0] % groups:
+            raise Declined
+        if bias is not None and bias.shape != weight.shape[:1]:
             raise Declined
         places = window(x.shape[2:], tuple(weight.shape[2:]), stride, padding, dilation)
         return packed((x.shape[0], weight.shape[0], *places), x.dtype)
@@ -141,14 +158,35 @@ for _ndim in (1, 2, 3):
     quick(f"conv{_ndim}d")(conv(_ndim))
 
 
-@quick("max_pool2d avg_pool2d")
-def pool2d(x: torch.Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, **named: Any) -> Spec:
-    """Pooling of images, without indices."""
+def pool2d(x: torch.Tensor, kernel: Any, stride: Any, padding: Any) -> Spec:
+    """Pooling of images."""
     need_float(x)
-    if named or x.dim() not in (3, 4) or not x.is_contiguous():
+    if x.dim() not in (3, 4) or not x.is_contiguous():
         raise Declined
-    places = window(x.shape[-2:], kernel_size, kernel_size if stride is None else stride, padding, 1)
+    if any(2 * p > k for p, k in zip(per_dim(padding, 2), per_dim(kernel, 2), strict=True)):
+        raise Declined
+    places = window(x.shape[-2:], kernel, stride or kernel, padding, 1)
     return packed((*x.shape[:-2], *places), x.dtype)
+
+
+@quick("max_pool2d")
+def max_pool2d(
+    x: torch.Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Spec:  # fmt: skip
+    if ceil_mode or return_indices or per_dim(dilation, 2) != (1, 1):
+        raise Declined
+    return pool2d(x, kernel_size, stride, padding)
+
+
+@quick("avg_pool2d")
+def avg_pool2d(
+    x: torch.Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: Any = None,
+) -> Spec:  # fmt: skip
+    if ceil_mode or divisor_override is not None:
+        raise Declined
+    return pool2d(x, kernel_size, stride, padding)
 
 
 @quick("adaptive_avg_pool2d")
@@ -168,17 +206,48 @@ def attention(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
     scale: Any = None, enable_gqa: bool = False,
 ) -> Spec:  # fmt: skip
-    """Attention over contiguous heads."""
-    raise Declined
+    """Attention by the fused kernel, whose result is laid out as the queries are; stand-ins know the other kernel only."""
+    need_float(q, k, v)
+    batch, heads, length, width = q.shape
+    kv_heads = k.shape[1]
+    if k.shape != v.shape or k.shape[0] != batch or k.shape[3] != width or (attn_mask is not None and is_causal):
+        raise Declined
+    if heads != kv_heads and not (enable_gqa and heads % kv_heads == 0):
+        raise Declined
+    if attn_mask is not None and not fits(attn_mask, q, k):
+        raise Declined
+    masked_with_grad = attn_mask is not None and attn_mask.requires_grad
+    if dropout_p or masked_with_grad or not torch.backends.cuda.flash_sdp_enabled() or 0 in q.shape or 0 in k.shape:
+        return packed(q.shape, q.dtype)
+    if any(t.stride(-1) != 1 for t in (q, k, v)):
+        raise Declined
+    return tuple(q.shape), dense_like(q), q.dtype
+
+
+def fits(mask: torch.Tensor, q: torch.Tensor, k: torch.Tensor) -> bool:
+    """Whether an attention mask has the right dtype and broadcasts to the scores."""
+    scores = (*q.shape[:3], k.shape[2])
+    return mask.dtype in (torch.bool, q.dtype) and mask.dim() in (2, 4) and broadcast([mask.shape, scores]) == scores
+
+
+def dense_like(x: torch.Tensor) -> tuple[int, ...]:
+    """The strides of a new tensor laid out as `x` is."""
+    with torch.no_grad():
+        return x.clone().stride()
 
 
 # -- look-ups and joining ---------------------------------------------------------------------------------------------------
 
 
 @quick("embedding")
-def embedding(index: torch.Tensor, weight: torch.Tensor, padding_idx: Any = None) -> Spec:
+def embedding(
+    index: torch.Tensor, weight: torch.Tensor, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Spec:  # fmt: skip
     """Rows of `weight`."""
-    if index.dtype not in INDEX_TYPES or weight.dim() != 2:
+    if index.dtype not in INDEX_TYPES or weight.dim() != 2 or max_norm is not None:
+        raise Declined
+    if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:
         raise Declined
     return packed((*index.shape, weight.shape[1]), weight.dtype)
 
@@ -203,10 +272,23 @@ def index_select(x: torch.Tensor, dim: int, index: torch.Tensor) -> Spec:
     return packed((*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :]), x.dtype)
 
 
+@quick("getitem __getitem__")
+def getitem(x: torch.Tensor, index: Any) -> Spec:
+    """Rows picked by tensors of integers for the leading dimensions."""
+    indices = index if isinstance(index, tuple) else (index,)
+    if not indices or len(indices) > x.dim() or not x.is_contiguous():
+        raise Declined
+    if any(not isinstance(i, torch.Tensor) or i.dtype is not torch.int64 or i.dim() == 0 for i in indices):
+        raise Declined
+    return packed((*broadcast([i.shape for i in indices]), *x.shape[len(indices) :]), x.dtype)
+
+
 @quick("cat concat concatenate")
 def cat(tensors: Sequence[torch.Tensor], dim: int = 0, *, axis: int | None = None) -> Spec:
     """Contiguous tensors of one dtype, one after the other."""
     first = tensors[0]
+    if first.dim() == 0:
+        raise Declined
     dim = dim_of(dim if axis is None else axis, first.dim())
     size = 0
     for t in tensors:
@@ -236,6 +318,3 @@ def repeat(x: torch.Tensor, *sizes: Any) -> Spec:
         raise Declined
     shape = (1,) * (len(times) - x.dim()) + tuple(x.shape)
     return packed(tuple(n * size for n, size in zip(times, shape, strict=True)), x.dtype)
-
-
-__all__ = ["contiguous"]

@@ -71,11 +71,16 @@ def find(m: Any, items: Any, wanted: Value, start: int = 0, stop: int | None = N
     return -1
 
 
+def callable_class(cls: type) -> bool:
+    """Whether instances can be called."""
+    return any("__call__" in vars(base) for base in cls.__mro__)
+
+
 def is_callable(v: Value) -> bool:
     """callable()"""
     if isinstance(v, (Func, Bound)):
         return True
-    return callable(v.obj) if isinstance(v, Known) else hasattr(v.cls, "__call__")
+    return callable(v.obj) if isinstance(v, Known) else callable_class(v.cls)
 
 
 def as_bool(m: Any, result: Any) -> Any:

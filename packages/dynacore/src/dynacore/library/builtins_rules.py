@@ -70,9 +70,10 @@ def reversed_call(m: Any, sequence: Value, /) -> Any:
     if type(sequence) is Const and isinstance(sequence.value, (range, str, bytes)):
         items = [m.const(item) for item in reversed(sequence.value)]
         return ItemsIter(items, type(reversed(sequence.value)), sequence, "constant")
-    if type(sequence) is TupleObj and method is m.lookup_type(object, "__reversed__"):
-        if type(m.lookup_type(sequence.cls, "__getitem__")) is not FunctionType:
-            return SeqIter(sequence, reversed, len(sequence.items) - 1, -1)
+    missing = method is m.lookup_type(object, "__reversed__")
+    own_items = type(m.lookup_type(sequence.cls, "__getitem__")) is FunctionType
+    if type(sequence) is TupleObj and missing and not own_items:
+        return SeqIter(sequence, reversed, len(sequence.items) - 1, -1)
     if method is None or (not hasattr(sequence.cls, "__reversed__") and not hasattr(sequence.cls, "__getitem__")):
         m.throw(TypeError, f"'{sequence.cls.__name__}' object is not reversible")
     if hasattr(sequence.cls, "__reversed__"):

@@ -1,4 +1,4 @@
-"""collections.deque: a `ListObj` whose class is a deque. One made here keeps its bound in `attrs["maxlen"]`."""
+"""collections.deque: a `ListObj` whose class is a deque. One that is made here is unbounded."""
 
 from __future__ import annotations
 
@@ -22,10 +22,7 @@ def storage(self: Value) -> ListObj:
 
 def bound(self: ListObj) -> int | None:
     """The deque's maxlen."""
-    if self.obj is not None:
-        return self.obj.maxlen
-    kept = self.attrs.get("maxlen")
-    return kept.value if type(kept) is Const else None
+    return None if self.obj is None else self.obj.maxlen
 
 
 def put(m: Any, self: ListObj, items: list[Value], left: bool = False) -> None:
@@ -64,8 +61,9 @@ def deque_fill(m: Any, target: ListObj, iterable: Value, maxlen: Value, result: 
     limit = None if m.is_none(maxlen) else as_index(m, maxlen)
     if limit is not None and limit < 0:
         refuse(m, deque, (), limit)
+    if limit is not None:
+        raise Break("construct-unknown", "a bounded deque")
     items = [] if m.is_none(iterable) else items_of(m, iterable)
-    target.attrs["maxlen"] = Const(limit)
     if items is None:
         return m.push_python(constructors.deque_fill, [target, iterable, result], {})
     put(m, target, items)
@@ -164,11 +162,9 @@ def deque_rotate(m: Any, self: Value, steps: Value = Const(1), /) -> Value:  # n
 @rule(deque.copy, deque.__copy__)
 def deque_copy(m: Any, self: Value, /) -> Value:
     target = storage(self)
-    if target.cls is not deque:
+    if target.cls is not deque or bound(target) is not None:
         raise Break("construct-unknown", f"a copy of {target.cls.__name__}")
-    made = ListObj(list(target.items), deque)
-    made.attrs["maxlen"] = Const(bound(target))
-    return made
+    return ListObj(list(target.items), deque)
 
 
 @rule(deque.count)

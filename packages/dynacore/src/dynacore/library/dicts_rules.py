@@ -11,7 +11,7 @@ from typing import Any
 
 from ..reasons import Break
 from ..values import FALSE, NONE, TRUE, Const, DictObj, DictView, ItemsIter, TupleObj, Value
-from .arguments import as_bool, is_iterator, items_of, refuse
+from .arguments import as_bool, is_callable, is_iterator, items_of, refuse
 from .polyfills import constructors
 from .registry import rule
 
@@ -76,7 +76,7 @@ def default_init(m: Any, self: Value, factory: Value = NONE, other: Value | None
 
 def set_factory(m: Any, target: DictObj, factory: Value) -> None:
     """The factory of a new defaultdict."""
-    if not (m.is_none(factory) or callable(getattr(factory, "obj", None)) or hasattr(factory.cls, "__call__")):
+    if not m.is_none(factory) and not is_callable(factory):
         refuse(m, defaultdict, 0)
     target.attrs["default_factory"] = factory
 
@@ -84,8 +84,10 @@ def set_factory(m: Any, target: DictObj, factory: Value) -> None:
 def fill(m: Any, target: DictObj, other: Value | None, named: dict[str, Value], result: Value) -> Any:
     """Update `target`, then give `result`."""
     pairs = [] if other is None else pairs_of(m, other)
-    plain = type(m.lookup_type(target.cls, "__setitem__")) is not FunctionType or target.cls.__setitem__ is dict.__setitem__
-    if pairs is None or (not plain and issubclass(target.cls, OrderedDict)):
+    # dict stores past a subclass's __setitem__, OrderedDict goes through it.
+    setter = m.lookup_type(target.cls, "__setitem__")
+    plain = not issubclass(target.cls, OrderedDict) or type(setter) is not FunctionType
+    if pairs is None or not plain:
         extra = DictObj()
         extra.items = {name: (Const(name), value) for name, value in named.items()}
         return m.push_python(constructors.dict_fill, [target, other or DictObj(), extra, result], {})

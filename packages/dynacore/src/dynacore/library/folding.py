@@ -29,8 +29,8 @@ PURE_CLASSES = {bool, int, float, complex, bytes, range}
 #: methods that every type has and that look at more than the value, or that give an iterator
 IMPURE_METHODS = frozenset({
     "__init__", "__new__", "__init_subclass__", "__subclasshook__", "__getattribute__", "__setattr__", "__delattr__",
-    "__dir__", "__reduce__", "__reduce_ex__", "__sizeof__", "__iter__", "__reversed__", "__class__", "__class_getitem__",
-    "__copy__", "__deepcopy__", "finditer", "scanner",
+    "__dir__", "__reduce__", "__reduce_ex__", "__sizeof__", "__iter__", "__reversed__", "__class__",
+    "__class_getitem__", "__copy__", "__deepcopy__", "finditer", "scanner",
 })  # fmt: skip
 
 #: methods that turn any argument into text or compare with it, which may run Python code: rules take care of them

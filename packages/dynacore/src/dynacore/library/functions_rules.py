@@ -85,7 +85,9 @@ def itemgetter_call(m: Any, self: Value, obj: Value, /) -> Any:
     keys = parts(self, operator.itemgetter)[1]
     m.pin(self)
     values = [m.const(key) for key in keys]
-    return m.getitem(obj, values[0]) if len(keys) == 1 else m.push_python(objects.get_items, [obj, TupleObj(values)], {})
+    if len(keys) == 1:
+        return m.getitem(obj, values[0])
+    return m.push_python(objects.get_items, [obj, TupleObj(values)], {})
 
 
 @rule(operator.attrgetter.__call__)
@@ -103,7 +105,7 @@ def methodcaller_call(m: Any, self: Value, obj: Value, /) -> Any:
     maker, arguments, *_ = parts(self, operator.methodcaller)
     m.pin(self)
     named = {} if maker is operator.methodcaller else maker.keywords
-    # Without keywords __reduce__ gives (methodcaller, (name, ...)); with them, (partial(methodcaller, name, **kw), args).
+    # __reduce__ gives (methodcaller, (name, ...)), or with keywords (partial(methodcaller, name, **keywords), args).
     name, *args = arguments if maker is operator.methodcaller else (*maker.args, *arguments)
     keywords = DictObj()
     keywords.items = {key: (Const(key), m.const(value)) for key, value in named.items()}

@@ -85,7 +85,7 @@ def round_call(m: Any, number: Value, ndigits: Value | None = None) -> Any:
     args = [number] if ndigits is None else [number, ndigits]
     if type(number) in (Const, Host):
         return m.fold(round, args, {})
-    return special(m, *((number, "__round__") if ndigits is None else (number, "__round__", ndigits))) or m.fold(round, args, {})
+    return special(m, number, "__round__", *args[1:]) or m.fold(round, args, {})
 
 
 @rule(pow)

@@ -68,7 +68,8 @@ def object_init(m: Any, self: Value, /, *args: Value, **kwargs: Value) -> Value:
         if m.lookup_type(self.cls, "__init__") is not object.__init__:
             m.throw(TypeError, "object.__init__() takes exactly one argument (the instance to initialize)")
         if not overrides(m.lookup_type(self.cls, "__new__")):
-            m.throw(TypeError, f"{self.cls.__name__}.__init__() takes exactly one argument (the instance to initialize)")
+            refused = f"{self.cls.__name__}.__init__() takes exactly one argument (the instance to initialize)"
+            m.throw(TypeError, refused)
     return NONE
 
 

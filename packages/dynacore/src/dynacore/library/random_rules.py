@@ -13,7 +13,7 @@ from typing import Any
 
 from ..reasons import Break
 from ..values import Const, Host, Known, Value
-from .registry import rule
+from .registry import RULES, rule
 
 Random = random.Random
 
@@ -97,12 +97,9 @@ def leave(name: str) -> Any:
     return refuse
 
 
-for _name, _method in vars(Random).items():
-    if type(_method) is FunctionType and not _name.startswith("_"):
-        if _name in ("shuffle", "sample", "choice", "choices", "seed", "getstate", "setstate", "randbytes") or (
-            "variate" in _name and _name not in ("normalvariate", "lognormvariate")
-        ):
-            rule(_method)(leave(f"random.{_name}"))
+for _name, _method in vars(Random).items():  # everything else that draws
+    if type(_method) is FunctionType and not _name.startswith("_") and id(_method) not in RULES:
+        rule(_method)(leave(f"random.{_name}"))
 
 
 def numpy_rules() -> None:

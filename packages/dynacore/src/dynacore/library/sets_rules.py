@@ -1,8 +1,8 @@
 """set and frozenset: `SetObj`.
 
-A real set's order follows from hashes and from its history. So a real set of the keys goes along (`Members.real`), on which
-each operation is done as well. Keys that only exist when the program runs have no hash yet: the order is then unknown,
-and iterating is left to the interpreter.
+A real set's order follows from hashes and from its history. So a real set of the keys goes along (`Members.real`), on
+which each operation is done as well. Keys that only exist when the program runs have no hash yet: the order is then
+unknown, and iterating is left to the interpreter.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def operand(m: Any, other: Value) -> tuple[Keys, Any] | None:
         return None
     values: Keys = {}
     keys = [m.key_of(item) for item in items]
-    for key, item in zip(keys, items):
+    for key, item in zip(keys, items, strict=True):
         values.setdefault(key, item)
     return values, keys if all(map(hashed, keys)) else None
 

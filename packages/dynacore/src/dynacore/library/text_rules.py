@@ -1,5 +1,7 @@
-"""Text: str(), repr(), format(), `%`, str.format and str.join. What a value's text is, is asked of the real object where only
-C code is involved, and of its class's Python method otherwise."""
+"""Text: str(), repr(), format(), `%`, str.format and str.join.
+
+A value's text is asked of the real object where only C code is involved, and of its class's Python method otherwise.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,11 @@ def in_python(cls: type, *names: str) -> bool:
 
 def shown(m: Any, v: Value) -> Any:
     """The real object whose text is that of `v`; `Break` when Python code or the run decides."""
-    if isinstance(v, (ListObj, TupleObj)) and type(v).__name__ and not in_python(v.cls, "__repr__", "__str__", "__format__"):
-        if v.cls in (list, tuple):
-            return v.cls(shown(m, item) for item in v.items)
-    elif type(v) is DictObj and v.cls is dict:
+    if isinstance(v, (ListObj, TupleObj)) and v.cls in (list, tuple):
+        return v.cls(shown(m, item) for item in v.items)
+    if type(v) is DictObj and v.cls is dict:
         return {shown(m, key): shown(m, value) for key, value in m.d_items(v)}
-    elif type(v) in (Const, Host) or (type(v) is SetObj and len(v.items) < 2):
+    if type(v) in (Const, Host) or (type(v) is SetObj and len(v.items) < 2):
         real = m.constant_of(v)
         if is_literal(real) or not in_python(type(real), "__repr__", "__str__", "__format__"):
             return real

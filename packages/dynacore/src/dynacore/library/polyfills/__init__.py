@@ -5,8 +5,8 @@ break or an exception inside one then happens at the place where it would in pla
 
 A class here stands for an iterator class. Its instances are made real by `rebuild`, an expression over the attributes
 (in braces) and the modules `builtins`, `collections`, `functools`, `itertools`, `operator`: the C object in the same
-state, sharing the iterators below it. Where no expression can give that (`rebuild` is None) the instance itself,
-which is an ordinary Python object, is handed out.
+state, sharing the iterators below it. Where no expression can give that, the class stands for nothing, a function makes
+its instances, and they are handed out as the ordinary Python objects that they are.
 """
 
 from . import combinatorics, constructors, functions, iterators, itertoolz, objects

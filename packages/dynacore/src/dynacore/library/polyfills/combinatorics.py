@@ -21,7 +21,7 @@ class Product:
         if type(repeat) is not int or repeat < 0:
             product_refuses(repeat)
         pools = []
-        for iterable in iterables:
+        for iterable in iterables if repeat else ():
             pools.append(tuple(iterable))
         self.pools = tuple(pools) * repeat
         self.indices = None

@@ -10,29 +10,29 @@ from ..registry import polyfill, pure
 
 @polyfill(itertools.accumulate)
 class Accumulate:
-    # The running total is put in front of the rest and taken again.
+    # A total that was yielded already is the initial value of the rest, taken at once.
     rebuild = (
-        "[it for it in [itertools.accumulate(itertools.chain({head}, {iterator}), {function})]"
-        " if [next(it) for _ in range({taken})] is not None][0]"
+        "[it for it in [itertools.accumulate(itertools.chain((None,), {iterator}) if {taken} and {total} is None"
+        " else {iterator}, {function}, initial={total})] if [next(it) for _ in range({taken})] is not None][0]"
     )
 
     def __init__(self, iterable, func=None, *, initial=None):
         self.iterator = iter(iterable)
         self.function = func
-        self.head = () if initial is None else (initial,)
-        self.taken = 0  # whether `head` is the total that was yielded last
+        self.total = initial
+        self.taken = 0  # whether `total` was yielded
 
     def __iter__(self):
         return self
 
     def __next__(self):
+        total = self.total
         if self.taken:
             item = next(self.iterator)
-            total = self.head[0]
             total = total + item if self.function is None else self.function(total, item)
-        else:
-            total = self.head[0] if self.head else next(self.iterator)
-        self.head = (total,)
+        elif total is None:
+            total = next(self.iterator)
+        self.total = total
         self.taken = 1
         return total
 
@@ -95,7 +95,9 @@ def count_refuses(start):
 
 def is_number(value):
     """Whether C code takes the value for a number."""
-    return hasattr(value, "__index__") or hasattr(value, "__float__") or hasattr(value, "__int__") or type(value) is complex
+    if type(value) is complex:
+        return True
+    return hasattr(value, "__index__") or hasattr(value, "__float__") or hasattr(value, "__int__")
 
 
 @polyfill(itertools.count)
@@ -198,9 +200,8 @@ class FilterFalse:
                 return item
 
 
-@polyfill(itertools.groupby)
 class GroupBy:
-    rebuild = None  # a group and its parent share their position
+    """A group and its parent share their position, which no expression can give a real one: this one stays."""
 
     def __init__(self, iterable, key=None):
         self.iterator = iter(iterable)
@@ -230,10 +231,13 @@ class GroupBy:
         return self.keys[0], group
 
 
+@polyfill(itertools.groupby)
+def groupby_(iterable, key=None):
+    return GroupBy(iterable, key)
+
+
 class Group:
     """One group of groupby: ends when its parent moves on."""
-
-    rebuild = None
 
     def __init__(self, parent, key):
         self.parent = parent
@@ -289,13 +293,16 @@ class ISlice:
 
     def __next__(self):
         stop = self.stop
-        while self.passed < self.following:
-            next(self.iterator)
-            self.passed += 1
-        if stop is not None and self.passed >= stop:
+        try:
+            while self.passed < self.following:
+                next(self.iterator)
+                self.passed += 1
+            if stop is not None and self.passed >= stop:
+                raise StopIteration
+            item = next(self.iterator)
+        except StopIteration:
             self.iterator = iter(())
-            raise StopIteration
-        item = next(self.iterator)
+            raise
         self.passed += 1
         following = self.following + self.step
         self.following = following if stop is None or following < stop else stop
@@ -404,9 +411,7 @@ class TakeWhile:
 
 
 class Tee:
-    """One of the iterators that itertools.tee returns. They share a chain of links: [] not read yet, or [item, next link]."""
-
-    rebuild = None
+    """One of the iterators that itertools.tee returns. They share links: [] until read, then [item, next]."""
 
     def __init__(self, iterator, link):
         self.iterator = iterator
@@ -443,7 +448,7 @@ def tee_(iterable, n=2, /):
         return ()
     iterator = iter(iterable)
     if not hasattr(iterator, "__copy__"):
-        iterator = Tee(iterator, [])
+        iterator = Tee(iter(iterator), [])
     copies = [iterator]
     for _ in range(n - 1):
         copies.append(iterator.__copy__())
@@ -452,36 +457,52 @@ def tee_(iterable, n=2, /):
 
 @polyfill(itertools.zip_longest)
 class ZipLongest:
-    # An iterator that has ended is replaced by an empty one.
-    rebuild = "itertools.zip_longest(*{iterators}, fillvalue={fillvalue})"
+    # An iterator that has ended (None) is replaced by an empty one.
+    rebuild = (
+        "itertools.zip_longest(*[() if it is None else it for it in {iterators}], fillvalue={fillvalue})"
+    )
 
     def __init__(self, *iterables, fillvalue=None):
         iterators = []
         for iterable in iterables:
             iterators.append(iter(iterable))
         self.iterators = iterators
-        self.ended = []
+        self.active = len(iterators)
         self.fillvalue = fillvalue
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        items = []
-        for number, iterator in enumerate(self.iterators):
-            try:
-                item = next(iterator)
-            except StopIteration:
-                if number not in self.ended:
-                    self.ended.append(number)
-                    if len(self.ended) == len(self.iterators):
-                        raise
-                    self.iterators[number] = iter(())
-                item = self.fillvalue
-            items.append(item)
-        if len(self.ended) == len(self.iterators):
+        if not self.active:
             raise StopIteration
+        items = []
+        for place in range(len(self.iterators)):
+            items.append(self.item(place))
         return tuple(items)
+
+    def item(self, place):
+        """The next item of one iterator, or the fill value."""
+        iterator = self.iterators[place]
+        if iterator is None:
+            return self.fillvalue
+        try:
+            return next(iterator)
+        except StopIteration:
+            if self.active == 1:
+                self.end()
+                raise
+        except BaseException:
+            self.end()
+            raise
+        self.active -= 1
+        self.iterators[place] = None
+        return self.fillvalue
+
+    def end(self):
+        """Give nothing more."""
+        self.active = 0
+        self.iterators = []
 
 
 if hasattr(itertools, "batched"):
@@ -511,7 +532,7 @@ if hasattr(itertools, "batched"):
                 for _ in range(self.size):
                     items.append(next(self.iterator))
             except StopIteration:
-                self.iterator = iter(())
                 if not items:
+                    self.iterator = iter(())
                     raise
             return tuple(items)

@@ -59,7 +59,7 @@ def call_method(obj, name, args, kwargs, /):
 
 
 def any_check(checks, /):
-    """isinstance or issubclass where metaclasses decide: (method, class, argument) in order, True at the end if sure."""
+    """isinstance or issubclass where metaclasses decide: calls as (method, class, argument), or True, in order."""
     for check in checks:
         if check is True or check[0](check[1], check[2]):
             return True

@@ -259,6 +259,34 @@ def test_inputs_changed_in_place(name):
     assert torch.equal(total, X * 2)
 
 
+@pytest.mark.parametrize("first_apart", [True, False])
+@pytest.mark.parametrize("name", REAL)
+def test_inputs_that_share_memory_and_change(name, first_apart):
+    def program(x, y):
+        x.mul_(3)
+        return x * 2, y + 1
+
+    def apart():
+        return [torch.arange(4.0), torch.ones(4)]
+
+    def overlapping():
+        base = torch.arange(5.0)
+        return [base[1:], base[:-1]]
+
+    def same():
+        x = torch.arange(4.0)
+        return [x, x]
+
+    kinds = [apart, overlapping, same, apart]
+    kinds = kinds if first_apart else kinds[1:]
+    gm = graph_of(program, "x", "y")
+    compiled = compile_graph(name, gm, kinds[0](), 2)
+    for make in kinds:
+        plain, ours = make(), make()
+        torch.testing.assert_close(tuple(compiled(*ours)), program(*plain))
+        torch.testing.assert_close(ours, plain)
+
+
 @pytest.mark.parametrize("name", REAL)
 def test_numbers_among_the_inputs_are_never_baked_in(name):
     def program(x, n, s, flag):

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from . import logs
+from . import logs, torch_api
 from .config import config
 from .errors import ArgumentError, BackendError, suggest
 from .specialise import specialised, with_constants
@@ -149,16 +149,12 @@ def eager(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Compiled:
 
 def aot_eager(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Compiled:
     """Runs the graphs that AOTAutograd makes of it, forward and backward, operation by operation."""
-    from .torch_api import aot_eager
-
-    return specialised(gm, example_inputs, aot_eager)
+    return specialised(gm, example_inputs, torch_api.aot_eager)
 
 
 def inductor(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], patches: Mapping[str, Any]) -> Compiled:
     """Compiles the graph with TorchInductor."""
-    from .torch_api import inductor
-
-    return specialised(gm, example_inputs, functools.partial(inductor, patches=patches))
+    return specialised(gm, example_inputs, functools.partial(torch_api.inductor, patches=patches))
 
 
 def find_cxx_compiler() -> str | None:
@@ -176,14 +172,10 @@ def _no_options(backend: str, options: Mapping[str, Any]) -> None:
 
 def _inductor_patches(mode: str | None, options: Mapping[str, Any], dynamic: bool | None) -> dict[str, Any]:
     if mode is not None and mode != "default":
-        from .torch_api import inductor_mode
-
-        return inductor_mode(mode, dynamic)
+        return torch_api.inductor_mode(mode, dynamic)
     if not options:
         return {}
-    from .torch_api import inductor_settings
-
-    settings = inductor_settings()
+    settings = torch_api.inductor_settings()
     patches = {name.replace("-", "_"): value for name, value in options.items()}
     for name, value in patches.items():
         if name not in settings:

@@ -5,6 +5,7 @@ What is slow to import is imported inside the function that needs it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -137,21 +138,43 @@ def tensor_checker(specs: Sequence[Any]) -> Callable[..., bool]:
 # --- backends -----------------------------------------------------------------------------------------------------
 
 
-def aot_eager(gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
-    """The graph through AOTAutograd, forward and backward, without code generation."""
+def aot_eager(gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> tuple[Callable[..., Any], bool]:
+    """The graph through AOTAutograd, forward and backward, without code generation.
+
+    The second value says whether it changes any of its inputs in place.
+    """
     from torch._functorch.aot_autograd import aot_module_simplified, make_boxed_func
 
     def run_as_it_is(graph: torch.fx.GraphModule, _inputs: Sequence[Any]) -> Callable[..., Any]:
         return make_boxed_func(graph.forward)
 
-    return aot_module_simplified(gm, inputs, run_as_it_is, keep_inference_input_mutations=True)
+    compiler = functools.partial(
+        aot_module_simplified, fw_compiler=run_as_it_is, keep_inference_input_mutations=True
+    )
+    return _through_aot_autograd(compiler, gm, inputs)
 
 
-def inductor(gm: torch.fx.GraphModule, inputs: Sequence[Any], patches: Mapping[str, Any]) -> Callable[..., Any]:
-    """The graph compiled by TorchInductor, with these of its settings."""
+def inductor(
+    gm: torch.fx.GraphModule, inputs: Sequence[Any], patches: Mapping[str, Any]
+) -> tuple[Callable[..., Any], bool]:
+    """The graph compiled by TorchInductor with these of its settings, and whether it changes an input in place."""
     from torch._inductor.compile_fx import compile_fx
 
-    return compile_fx(gm, inputs, config_patches=dict(patches))
+    return _through_aot_autograd(functools.partial(compile_fx, config_patches=dict(patches)), gm, inputs)
+
+
+def _through_aot_autograd(
+    compiler: Callable[..., Any], gm: torch.fx.GraphModule, inputs: Sequence[Any]
+) -> tuple[Callable[..., Any], bool]:
+    from torch._guards import TracingContext, detect_fake_mode, tracing
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    context = TracingContext(detect_fake_mode(inputs) or FakeTensorMode(allow_non_fake_inputs=True))
+    with tracing(context):
+        compiled = compiler(gm, inputs)
+    found = context.fw_metadata
+    mutates = found is None or any(info.mutates_data or info.mutates_metadata for info in found.input_info)
+    return compiled, mutates
 
 
 def inductor_mode(mode: str, dynamic: bool | None) -> dict[str, Any]:

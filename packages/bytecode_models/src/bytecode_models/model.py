@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pkgutil
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any
 
-from .rules import AGAIN, Rule
+from .rules import Rule
 
 
 class UnsupportedVersion(RuntimeError):  # noqa: N818
@@ -43,9 +43,9 @@ class VersionModel:
         prefixes = [byte for shift in (24, 16, 8) if arg >> shift for byte in (extended, arg >> shift & 0xFF)]
         return bytes([*prefixes, self.numbers[name], arg & 0xFF]) + bytes(2 * self.caches.get(name, 0))
 
-    def assemble(self, instructions: Any) -> bytes:
+    def assemble(self, instructions: Iterable[tuple[str, int]]) -> bytes:
         """The raw instructions (name, operand) one after the other."""
-        return b"".join(self.emit(*instruction) for instruction in instructions if instruction is not AGAIN)
+        return b"".join(self.emit(*instruction) for instruction in instructions)
 
 
 def releases() -> list[tuple[int, int]]:

@@ -196,8 +196,8 @@ class _Encoder:
             if self.program.instrs[index].op is Op.BIND_FREE_VARS:  # the prefix did that
                 index += 1
             return (), resumption.starts[index]
-        if rest[-1] is AGAIN:
-            return rest, resumption.starts[index]
+        if rest[-1] == AGAIN:
+            return rest[:-1], resumption.starts[index]
         return rest, resumption.ends[index]
 
     def _exception_table(self, shift: int, start: int, end: int) -> bytes:

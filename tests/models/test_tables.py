@@ -1,0 +1,111 @@
+"""The tables of every release against what that release says of itself."""
+
+import json
+import sys
+
+import pytest
+from models.opcodes import committed, dump
+
+from bytecode_models import Op, UnsupportedVersion, current, model_for
+from bytecode_models.model import releases
+from bytecode_models.rules import BINARY_SYMBOLS, COMPARE_SYMBOLS, SHARED, Raw
+from bytecode_models.tables import Protected, read_exception_table, write_exception_table
+
+
+def raw(arg):
+    """A raw instruction with an operand, of some code object."""
+    instruction = Raw(raw.__code__)
+    instruction.arg = arg
+    return instruction
+
+
+@pytest.fixture(params=releases(), ids="{0[0]}.{0[1]}".format)
+def model(request):
+    return model_for(request.param)
+
+
+@pytest.fixture
+def facts(model):
+    return json.loads(committed(model.release).read_text("utf-8"))
+
+
+def test_facts_are_those_of_the_interpreter():
+    assert json.loads(committed(sys.version_info).read_text("utf-8")) == dump()
+
+
+def test_running_release():
+    assert current().release == sys.version_info[:2]
+    assert current() is model_for(sys.version_info[:2])
+
+
+def test_numbers_and_caches(model, facts):
+    assert model.numbers == facts["numbers"]
+    assert model.caches == facts["caches"]
+
+
+def test_every_opcode_has_a_rule(model):
+    assert {*model.numbers} - {*model.rules} == model.internal
+    assert {*model.rules} <= {*model.numbers}
+    for name, number in model.numbers.items():
+        assert model.table[number] == (model.caches.get(name, 0), model.rules.get(name))
+
+
+def test_rules_differ_from_the_shared_ones_where_they_are_written_down(model):
+    own = [name for name in model.rules if name in SHARED and model.rules[name] == SHARED[name]]
+    assert {*own} == {*SHARED} & {*model.numbers}
+
+
+def test_jumps_have_targets(model, facts):
+    with_target = {name for name, rule in model.rules.items() if any(step.target for step in rule)}
+    assert with_target == {*facts["jumps"]}
+
+
+def test_every_later_step_can_be_continued(model):
+    for name, rule in model.rules.items():
+        for step in rule[1:]:
+            assert step.rest or step.when, name
+            for other, _ in step.rest:
+                assert other in model.numbers or other == "AGAIN"
+
+
+def test_operators(model, facts):
+    assert [f"{symbol}{suffix}" for suffix in ("", "=") for symbol in BINARY_SYMBOLS] == facts["binary"][:26]
+    (step,) = model.rules["BINARY_OP"]
+    for number, symbol in enumerate(facts["binary"][:26]):
+        assert step.a(raw(number)) + ("=" if step.b(raw(number)) else "") == symbol
+    assert list(COMPARE_SYMBOLS) == facts["compare"]
+
+
+def test_intrinsics(model, facts):
+    for arguments, names in enumerate(facts["intrinsics"], 1):
+        for number, name in enumerate(names[1:], 1):
+            rule = model.rules[f"CALL_INTRINSIC_{arguments}"]
+            (step,) = [step for step in rule if step.when is None or step.when(raw(number))]
+            if step.op is Op.UNARY:
+                assert (name, step.a) == ("INTRINSIC_UNARY_POSITIVE", "+")
+            else:
+                assert (f"INTRINSIC_{step.a(raw(number))}", step.b) == (name, arguments)
+
+
+def test_unknown_releases_are_named():
+    with pytest.raises(UnsupportedVersion, match=r"CPython 3\.2 .*supported: CPython 3\.11, 3\.12.*docs/porting\.md"):
+        model_for((3, 2))
+
+
+@pytest.mark.parametrize("tag", ["cpython-32", "pypy310", None])
+def test_unknown_interpreters_are_named(tag, monkeypatch):
+    monkeypatch.setattr(sys, "implementation", type(sys.implementation)(name="other", cache_tag=tag))
+    with pytest.raises(UnsupportedVersion, match=r"(CPython 3\.2|pypy310|other) has no bytecode model"):
+        current.__wrapped__()
+
+
+def test_emitting_long_operands(model):
+    extended = model.numbers["EXTENDED_ARG"]
+    assert model.emit("LOAD_CONST", 0x12345) == bytes([extended, 1, extended, 0x23, model.numbers["LOAD_CONST"], 0x45])
+    assert model.emit("LOAD_CONST", 0x10000)[:4] == bytes([extended, 1, extended, 0])
+    assert len(model.emit("STORE_ATTR", 1)) == 2 + 2 * model.caches["STORE_ATTR"]
+
+
+def test_exception_table_of_large_numbers():
+    entries = [Protected(0, 2, 9000, 3, True), Protected(200, 70000, 400000, 0, False)]
+    assert list(read_exception_table(write_exception_table(entries))) == entries

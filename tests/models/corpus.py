@@ -57,7 +57,7 @@ class Child(Base):
         return super().scaled(by) + plus + super(Child, self).n
 
     def in_closure(self, by):
-        add = lambda: self.n  # noqa: E731
+        add = lambda: self.n
         return super().twice + add() + by
 
 
@@ -177,7 +177,7 @@ def return_in_finally(x):
 def exception_variable(x):
     try:
         raise KeyError(x)
-    except KeyError as error:
+    except KeyError as error:  # noqa: F841
         pass
     return error  # noqa: F821
 
@@ -205,7 +205,7 @@ def closures(n):
     step(2, times=3)
     del step
     n = n + 1
-    inner = lambda: n  # noqa: E731
+    inner = lambda: n
     return [f() for f in fs], count, inner()
 
 
@@ -240,11 +240,11 @@ def failing_comprehension(items):
 
 
 def booleans(a, b, c):
-    d = a and b or c
+    d = (a and b) or c
     e = a or (b and not c)
     f = 1 < a <= 3 < b
     g = "yes" if a and b else "no" if c else "maybe"
-    if a is None or b is not None and c:
+    if a is None or (b is not None and c):
         g += "!"
     return d, e, f, g, (a or b, b and c), say("arg", a or "default", k_or_none(b))
 
@@ -262,7 +262,7 @@ def failing_halves(items, spec):
     """What fails in the second half of an instruction that is two."""
     failed = []
     try:
-        say(no_such_function(items))  # noqa: F821
+        say(no_such_function(items))
     except NameError as error:
         failed.append(str(error))
     try:
@@ -280,7 +280,7 @@ def failing_halves(items, spec):
     with Manager("format", ValueError):
         say(f"{items!s:{spec}}")
     say(f"{Loud()!r}", f"{Loud()!s:>3}")
-    return failed, items and spec or say("none")
+    return failed, (items and spec) or say("none")
 
 
 class Loud:
@@ -339,7 +339,7 @@ def unbound(flag):
     try:
         say(x)
         del x
-        return x
+        return x  # noqa: F821
     except UnboundLocalError as error:
         return str(error)
 
@@ -404,12 +404,12 @@ def asserting(x):
 def long_jump(n):
     value = n
     for _ in range(2):
-        value += 1 + n; value -= 2 + n; value *= 3 + n; value ^= 4 + n; value |= 5 + n; value &= 0xFFFF  # noqa: E702
-        value += 1 + n; value -= 2 + n; value *= 3 + n; value ^= 4 + n; value |= 5 + n; value &= 0xFFFF  # noqa: E702
-        value += 1 + n; value -= 2 + n; value *= 3 + n; value ^= 4 + n; value |= 5 + n; value &= 0xFFFF  # noqa: E702
-        value += 1 + n; value -= 2 + n; value *= 3 + n; value ^= 4 + n; value |= 5 + n; value &= 0xFFFF  # noqa: E702
-        value += say(1, n); value -= len([2, n]); value *= max(3, n); value ^= min(4, n); value |= abs(n)  # noqa: E702
-        value += say(1, n); value -= len([2, n]); value *= max(3, n); value ^= min(4, n); value |= abs(n)  # noqa: E702
+        value += 1 + n; value -= 2 + n; value *= 3 + n; value ^= 4 + n; value |= 5 + n; value &= 0xFFFF
+        value += 1 + n; value -= 2 + n; value *= 3 + n; value ^= 4 + n; value |= 5 + n; value &= 0xFFFF
+        value += 1 + n; value -= 2 + n; value *= 3 + n; value ^= 4 + n; value |= 5 + n; value &= 0xFFFF
+        value += 1 + n; value -= 2 + n; value *= 3 + n; value ^= 4 + n; value |= 5 + n; value &= 0xFFFF
+        value += say(1, n); value -= len([2, n]); value *= max(3, n); value ^= min(4, n); value |= abs(n)
+        value += say(1, n); value -= len([2, n]); value *= max(3, n); value ^= min(4, n); value |= abs(n)
     return value
 
 

@@ -465,7 +465,7 @@ class Frame:
     def raise_(self, instr):
         given = self.pop(instr.a)
         if not given:
-            raise
+            raise  # noqa: PLE0704 - RAISE is run while the exception is handled
         if len(given) == 2:
             raise given[0] from given[1]
         raise given[0]

@@ -173,7 +173,7 @@ def test_identity_of_the_resumed_function():
 def shows_locals(a, b):
     c = a
     del b
-    kept = lambda: c  # noqa: E731
+    kept = lambda: c
     say("here")
     return sorted(locals()), kept()
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from .rules import Rule
 
 
-class UnsupportedVersion(RuntimeError):  # noqa: N818
+class UnsupportedVersion(RuntimeError):
     """No model describes this Python."""
 
 

@@ -1,4 +1,3 @@
-# ruff: noqa: A002 - globals and locals are what they are called everywhere
 """Functions and generators that enter a code object in its middle.
 
 The user's own bytecode runs unchanged behind a prefix that fills the frame: it takes every live value out of an extra

@@ -182,6 +182,10 @@ def readable(path: str, taken: set[str]) -> str:
     name = re.sub(r"_+", "_", name)
     if name[0].isdigit() or keyword.iskeyword(name):
         name = f"in_{name}"
+    base, n = name, 1
+    while name in taken:
+        n += 1
+        name = f"{base}_{n}"
     taken.add(name)
     return name
 

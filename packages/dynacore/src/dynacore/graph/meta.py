@@ -107,9 +107,13 @@ def run(call: Arguments, state: TorchState) -> Any:
     return call.run(*call.args, **call.kwargs)
 
 
-def made(spec: Spec, grad: bool) -> torch.Tensor:
-    """A stand-in for an operation's result."""
-    shape, stride, dtype = spec
+def made(spec: Spec | tuple[Spec | None, ...] | None, grad: bool) -> Any:
+    """Stand-ins for an operation's result, or for each of its results."""
+    if spec is None:
+        return None
+    shape, stride, dtype = spec if len(spec) == 3 else (None, None, None)
+    if not isinstance(dtype, torch.dtype):
+        return tuple([made(one, grad) for one in spec])  # type: ignore[arg-type]
     fake = torch.empty_strided(shape, stride, dtype=dtype, device=META)
     if grad and (dtype.is_floating_point or dtype.is_complex):
         return non_leaf(fake.requires_grad_())

@@ -236,6 +236,46 @@ def dense_like(x: torch.Tensor) -> tuple[int, ...]:
         return x.clone().stride()
 
 
+@quick("multi_head_attention_forward")
+def multi_head_attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, width: int, num_heads: int, in_weight: Any, in_bias: Any, bias_k: Any,
+    bias_v: Any, add_zero_attn: bool, dropout_p: float, out_weight: torch.Tensor, out_bias: Any, training: bool = True,
+    key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None, use_separate_proj_weight: bool = False,
+    q_proj_weight: Any = None, k_proj_weight: Any = None, v_proj_weight: Any = None, static_k: Any = None, static_v: Any = None,
+    average_attn_weights: bool = True, is_causal: bool = False,
+) -> tuple[Spec, None]:  # fmt: skip
+    """A whole attention layer over batches, without its weights."""
+    unusual = (bias_k, bias_v, static_k, static_v, key_padding_mask, attn_mask, q_proj_weight)
+    if need_weights or add_zero_attn or is_causal or use_separate_proj_weight or any(o is not None for o in unusual):
+        raise Declined
+    need_float(q, k, v, in_weight, out_weight, *(b for b in (in_bias, out_bias) if b is not None))
+    if q.dim() != 3 or k.shape != v.shape or q.shape[1:] != k.shape[1:] or q.shape[2] != width or width % num_heads:
+        raise Declined
+    if in_weight.shape != (3 * width, width) or out_weight.shape != (width, width):
+        raise Declined
+    return packed(q.shape, q.dtype), None
+
+
+@quick("_transformer_encoder_layer_fwd")
+def encoder_layer(x: torch.Tensor, *args: Any) -> Spec:
+    """The fused layer of `nn.TransformerEncoderLayer`, whose module has checked the arguments."""
+    need_float(x)
+    if x.dim() != 3:
+        raise Declined
+    return packed(x.shape, x.dtype)
+
+
+@quick("_native_multi_head_attention")
+def native_attention(q: torch.Tensor, *args: Any, need_weights: bool = True, **named: Any) -> tuple[Spec, None]:
+    """The fused layer of `nn.MultiheadAttention`, whose module has checked the arguments."""
+    if len(args) > 8 and need_weights is True:
+        need_weights = args[9] if len(args) > 9 else True
+    need_float(q)
+    if q.dim() != 3 or need_weights:
+        raise Declined
+    return packed(q.shape, q.dtype), None
+
+
 # -- look-ups and joining ---------------------------------------------------------------------------------------------------
 
 
@@ -285,19 +325,28 @@ def getitem(x: torch.Tensor, index: Any) -> Spec:
 
 @quick("cat concat concatenate")
 def cat(tensors: Sequence[torch.Tensor], dim: int = 0, *, axis: int | None = None) -> Spec:
-    """Contiguous tensors of one dtype, one after the other."""
+    """Tensors of one dtype, one after the other."""
+    dtype = tensors[0].dtype
+    if any(t.dtype != dtype for t in tensors):
+        raise Declined
+    tensors = [t for t in tensors if t.shape != (0,)]  # torch ignores these whatever the others' shape
     first = tensors[0]
     if first.dim() == 0:
         raise Declined
     dim = dim_of(dim if axis is None else axis, first.dim())
     size = 0
     for t in tensors:
-        if t.dtype != first.dtype or t.dim() != first.dim() or not t.is_contiguous():
+        if t.dim() != first.dim() or maybe_channels_last(t):
             raise Declined
         if t.shape[:dim] != first.shape[:dim] or t.shape[dim + 1 :] != first.shape[dim + 1 :]:
             raise Declined
         size += t.shape[dim]
-    return packed((*first.shape[:dim], size, *first.shape[dim + 1 :]), first.dtype)
+    return packed((*first.shape[:dim], size, *first.shape[dim + 1 :]), dtype)
+
+
+def maybe_channels_last(x: torch.Tensor) -> bool:
+    """Whether torch may take the tensor for a batch of images with the channels innermost."""
+    return x.dim() in (4, 5) and not x.is_contiguous() and x.stride(1) <= x.stride(-1)
 
 
 @quick("stack")

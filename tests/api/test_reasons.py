@@ -56,7 +56,8 @@ def test_the_hint_of_a_rule_replaces_the_tables():
 
 
 def test_a_site_names_the_inlined_callers_outermost_first():
-    text = BreakSite.of(Break("import"), "a.py", 3, "inner", (("b.py", 2, "middle"), ("c.py", 1, "outer"))).describe()
+    callers = (("b.py", 2, "middle"), ("c.py", 1, "outer"), ("<dynacore>", 1, "shim"))
+    text = BreakSite.of(Break("import"), "a.py", 3, "inner", callers).describe()
     assert [line for line in text.splitlines() if "File" in line] == [
         '  File "c.py", line 1, in outer',
         '  File "b.py", line 2, in middle',

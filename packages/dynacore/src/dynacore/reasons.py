@@ -5,6 +5,8 @@ from __future__ import annotations
 import linecache
 from dataclasses import dataclass
 
+from .shims import FILENAME as SHIM_FILENAME
+
 
 @dataclass(frozen=True, slots=True)
 class Reason:
@@ -69,6 +71,8 @@ class BreakSite:
         """Several lines: the code, the place with its source, the reason and the way out."""
         lines = [f"{title} [{self.code}]"]
         for file, line, function in (*reversed(self.callers), (self.file, self.line, self.function)):
+            if file == SHIM_FILENAME:
+                continue
             lines.append(f'  File "{file}", line {line}, in {function}')
             if source := linecache.getline(file, line).strip():
                 lines.append(f"    {source}")

@@ -18,7 +18,7 @@ class World:
         self.classes = self._make_classes()
         self.undo: list[Any] = []
         self.objects: list[Any] = []
-        for _ in range(12):
+        for _ in range(8):
             self.objects.append(self.make_object())
         for _ in range(30):
             self.mutate()
@@ -103,14 +103,13 @@ class World:
 
     def mutate(self) -> None:
         """Change one thing, or take the last change back."""
-        if self.undo and self.random.random() < 0.3:
-            self.undo.pop()()
-            return
-        target = self.random.choice([*self.objects, *self.classes])
         try:
-            self._mutate(target)
+            if self.undo and self.random.random() < 0.3:
+                self.undo.pop()()
+            else:
+                self._mutate(self.random.choice([*self.objects, *self.classes]))
         except (TypeError, AttributeError, KeyError, IndexError, ValueError):
-            pass  # this target can't be changed in this way
+            pass  # the target can't be changed in this way
 
     def _mutate(self, target: Any) -> None:
         name, value = self.random.choice(NAMES), self.value()
@@ -231,7 +230,12 @@ class World:
         if isinstance(obj, (list, tuple)):
             steps += [("item", index, value) for index, value in enumerate(obj)]
         if isinstance(obj, type):
-            steps += [("mro", name, base.__dict__[name]) for name in NAMES for base in obj.__mro__[:1] if name in base.__dict__]
+            steps += [
+                ("mro", name, base.__dict__[name])
+                for name in NAMES
+                for base in obj.__mro__[:1]
+                if name in base.__dict__
+            ]
         elif hasattr(obj, "__dict__"):
             steps += [("dict", None, obj.__dict__)] * 2
             steps += [("attr", name, getattr(obj, name)) for name in NAMES if hasattr(obj, name)]
@@ -239,7 +243,9 @@ class World:
         if isinstance(obj, CellType) and not is_empty(obj):
             steps.append(("cell", None, obj.cell_contents))
         if isinstance(obj, FunctionType):
-            steps += [("func", field, getattr(obj, f"__{field}__")) for field in ("code", "defaults", "kwdefaults", "closure")]
+            steps += [
+                ("func", field, getattr(obj, f"__{field}__")) for field in ("code", "defaults", "kwdefaults", "closure")
+            ]
         if isinstance(obj, MethodType):
             steps += [("method", "self", obj.__self__), ("method", "func", obj.__func__)]
         return steps

@@ -26,7 +26,7 @@ typedef struct {
     PyObject *data;
     PyObject *handlers; /* tuple of (class, Point, keep, push_exc, lasti) */
     PyObject *entries;  /* tuple of Entry, newest first; replaced, never changed */
-    int line;
+    int line, lasti; /* what a traceback shows; lasti is -1 where it isn't known */
     char visible;
     PyObject *weakrefs;
 } Point;
@@ -46,6 +46,9 @@ PyObject *trampoline_call(Point *point, State *state);
 
 /* Adds a line for `point` to the exception's traceback, as CPython does for a frame that an exception arrives in. */
 void traceback_add(PyObject *exception, const Point *point);
+
+/* -1 with RecursionError when little C stack is left. */
+int stack_check(void);
 
 /* Above zero in this thread, a Compiled calls its function as it is. */
 extern _Thread_local int disable_depth;

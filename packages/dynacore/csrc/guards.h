@@ -73,8 +73,8 @@ typedef struct Node {
     int n_children;
     struct Node **children;
     struct Memo *memo;         /* below a const or weak root: what the last walk saw */
-    unsigned char drift;       /* how often a fact that leads to this node changed soon after it was recorded */
-    unsigned char dict_drift;  /* the same for the version of the dict that this node is */
+    /* How often a fact changed soon after the memo recorded it: one that leads to this node's object, one about it. */
+    unsigned char drift, own_drift;
 } Node;
 
 typedef struct {

@@ -9,9 +9,9 @@
  * What can't be remembered is an *edge* (a node that is walked again from its remembered parent) or a *question* (a
  * check that is asked again); these run after every object needed has been given a reference.
  *
- * Facts that change often would make the memo useless. Each word knows the node that it was recorded for; a node whose
- * words change soon after they were recorded drifts, and is recorded in less far-reaching ways: a dict by the values
- * that were read instead of by its version, and at last as an edge. */
+ * Facts that change often would make the memo useless. Each word is owned by the node that it was recorded for. A node
+ * whose words change soon after they were recorded drifts, and is recorded in less far-reaching ways: a dict by the
+ * values that were read instead of by its version, checks as questions, and at last the way to the node as an edge. */
 #include "memo.h"
 #include "memo_record.h"
 #include <string.h>
@@ -68,9 +68,8 @@ static void
 blame(const Memo *memo, Py_ssize_t changed)
 {
     if (memo->served < SETTLED) {
-        Owner *owner = (Owner *)memo->owners.items + changed;
-        unsigned char *drift = owner->dict_version ? &owner->node->dict_drift : &owner->node->drift;
-        *drift += *drift < MAX_DRIFT;
+        const Owner *owner = (const Owner *)memo->owners.items + changed;
+        *owner->drift += *owner->drift < MAX_DRIFT;
     }
 }
 
@@ -147,7 +146,7 @@ walk_and_record(Node *root_child, PyObject *root, Walk *walk)
     if (!node_holds(root_child, root, walk)) {
         return 0;
     }
-    if (walk->alone && root_child->drift < DRIFTS) {
+    if (walk->alone) {
         walk->guards->recordings++;
         root_child->memo = memo_record(root_child, root, walk);
     }

@@ -68,7 +68,7 @@ seen_grow(Recorder *recorder)
 
 /* 0 without memory, or when the word has changed since it was recorded before. */
 static int
-record_word(Recorder *recorder, Word word, Node *owner, int dict_version)
+record_word(Recorder *recorder, Word word, Owner owner)
 {
     Memo *memo = recorder->memo;
     if (2 * memo->words.count >= recorder->seen.capacity && seen_grow(recorder) < 0) {
@@ -84,30 +84,42 @@ record_word(Recorder *recorder, Word word, Node *owner, int dict_version)
         return 0;
     }
     *new_word = word;
-    *new_owner = (Owner){owner, dict_version};
+    *new_owner = owner;
     *index = memo->words.count;
     return 1;
 }
 
+static Owner
+way_to(Node *node)
+{
+    return (Owner){&node->drift};
+}
+
+static Owner
+itself(Node *node)
+{
+    return (Owner){&node->own_drift};
+}
+
 /* The pointer or number that lies at `address` now. */
 static int
-record_field(Recorder *recorder, const void *address, Node *owner)
+record_field(Recorder *recorder, const void *address, Owner owner)
 {
-    return record_word(recorder, (Word){address, *(const uint64_t *)address}, owner, 0);
+    return record_word(recorder, (Word){address, *(const uint64_t *)address}, owner);
 }
 
 static int
 record_dict_version(Recorder *recorder, PyObject *dict, Node *dict_node)
 {
     const uint64_t *version = cpython_dict_version(dict);
-    return version != NULL && record_word(recorder, (Word){version, *version}, dict_node, 1);
+    return version != NULL && record_field(recorder, version, itself(dict_node));
 }
 
 static int
-record_type_version(Recorder *recorder, PyObject *type, Node *owner)
+record_type_version(Recorder *recorder, PyObject *type, Owner owner)
 {
     const uint64_t *version = cpython_type_version((PyTypeObject *)type);
-    return version != NULL && record_word(recorder, (Word){version, *version}, owner, 0);
+    return version != NULL && record_field(recorder, version, owner);
 }
 
 /* ---- checks ---- */
@@ -137,24 +149,25 @@ record_held(Recorder *recorder, PyObject *object)
 static int
 has_steady_version(const Node *dict_node, PyObject *dict)
 {
-    return dict_node->dict_drift < DRIFTS && cpython_dict_version(dict) != NULL;
+    return dict_node->own_drift < DRIFTS && cpython_dict_version(dict) != NULL;
 }
 
 static int
 record_length(Recorder *recorder, Node *node, PyObject *object)
 {
+    const void *length = &((PyVarObject *)object)->ob_size;
     if (PyDict_Check(object)) {
-        return record_field(recorder, &((PyDictObject *)object)->ma_used, node);
+        length = &((PyDictObject *)object)->ma_used;
     }
-    if (PyAnySet_Check(object)) {
-        return record_field(recorder, &((PySetObject *)object)->used, node);
+    else if (PyAnySet_Check(object)) {
+        length = &((PySetObject *)object)->used;
     }
-    return record_field(recorder, &((PyVarObject *)object)->ob_size, node);
+    return record_field(recorder, length, itself(node));
 }
 
 /* `__class__` may be assigned on instances of classes made in Python, and on modules. */
 static int
-record_type(Recorder *recorder, Node *owner, Known known)
+record_type(Recorder *recorder, Owner owner, Known known)
 {
     if (known.pinned && !PyType_HasFeature(Py_TYPE(known.object), Py_TPFLAGS_HEAPTYPE) && !PyModule_Check(known.object)) {
         return 1;
@@ -162,42 +175,32 @@ record_type(Recorder *recorder, Node *owner, Known known)
     return record_field(recorder, &known.object->ob_type, owner);
 }
 
-/* Whether a dict check can be answered by a lookup that runs no code of the keys. */
+/* Notes what keeps the check true, which holds now. 0: nothing does. */
 static int
-is_plain_key_check(const Check *check)
-{
-    return check->kind == CHECK_KEYS || is_constant(check->value);
-}
-
-/* Notes what keeps the check true, which holds now. */
-static int
-record_check(Recorder *recorder, Node *node, const Check *check, Known known)
+record_fact(Recorder *recorder, Node *node, const Check *check, Known known)
 {
     PyObject *object = known.object;
     switch (check->kind) {
     case CHECK_IS: /* the check itself keeps the object: no other can have its address */
     case CHECK_IS_NOT:
         return 1;
-    case CHECK_TYPE:
-        return record_type(recorder, node, known);
     case CHECK_EQ:
         return known.pinned || record_held(recorder, object);
+    case CHECK_TYPE:
+        return record_type(recorder, itself(node), known);
     case CHECK_LEN:
         return record_length(recorder, node, object);
     case CHECK_KEYS:
     case CHECK_HAS:
     case CHECK_LACKS:
-        if (!PyODict_Check(object) && has_steady_version(node, object)) {
-            return record_dict_version(recorder, object, node);
-        }
-        return record_question(recorder, check, object);
+        return !PyODict_Check(object) && record_dict_version(recorder, object, node);
     case CHECK_MRO_IS:
     case CHECK_MRO_LACKS:
-        return record_type_version(recorder, object, node) || record_question(recorder, check, object);
+        return record_type_version(recorder, object, itself(node));
     case CHECK_FUNC_CODE:
-        return record_field(recorder, &((PyFunctionObject *)object)->func_code, node);
+        return record_field(recorder, &((PyFunctionObject *)object)->func_code, itself(node));
     case CHECK_UNBOUND_CELL:
-        return record_field(recorder, &((PyCellObject *)object)->ob_ref, node);
+        return record_field(recorder, &((PyCellObject *)object)->ob_ref, itself(node));
     default:
         Py_UNREACHABLE();
     }
@@ -211,10 +214,9 @@ is_arbitrary(const Check *check)
     case CHECK_TRUE:
         return 1;
     case CHECK_EQ:
-        return !is_constant(check->value);
     case CHECK_HAS:
     case CHECK_LACKS:
-        return !is_plain_key_check(check);
+        return !is_constant(check->value);
     default:
         return 0;
     }
@@ -245,7 +247,7 @@ record_dict(Recorder *recorder, Node *child, PyObject *parent)
     if (child->drift >= DRIFTS && recorder->may_hold && !record_held(recorder, *slot)) {
         return 0;
     }
-    return record_field(recorder, slot, child);
+    return record_field(recorder, slot, way_to(child));
 }
 
 static int
@@ -258,7 +260,7 @@ record_key(Recorder *recorder, Node *child, Node *dict_node, PyObject *dict, int
     Word words[CPYTHON_MAX_DICT_WORDS];
     int n = cpython_dict_value_words(dict, child->key, words);
     for (int i = 0; i < n; i++) {
-        if (!record_word(recorder, words[i], child, 0)) {
+        if (!record_word(recorder, words[i], way_to(child))) {
             return 0;
         }
     }
@@ -268,20 +270,22 @@ record_key(Recorder *recorder, Node *child, Node *dict_node, PyObject *dict, int
 static int
 record_item(Recorder *recorder, Node *child, Known parent, int *pinned)
 {
+    Owner owner = way_to(child);
     if (PyTuple_Check(parent.object)) {
         *pinned = parent.pinned;
         return parent.pinned ||
-               (record_field(recorder, &((PyVarObject *)parent.object)->ob_size, child) &&
-                record_field(recorder, &((PyTupleObject *)parent.object)->ob_item[child->index], child));
+               (record_field(recorder, &((PyVarObject *)parent.object)->ob_size, owner) &&
+                record_field(recorder, &((PyTupleObject *)parent.object)->ob_item[child->index], owner));
     }
     PyListObject *list = (PyListObject *)parent.object;
-    return record_field(recorder, &list->ob_base.ob_size, child) && record_field(recorder, &list->ob_item, child) &&
-           record_field(recorder, &list->ob_item[child->index], child);
+    return record_field(recorder, &list->ob_base.ob_size, owner) && record_field(recorder, &list->ob_item, owner) &&
+           record_field(recorder, &list->ob_item[child->index], owner);
 }
 
 static int
 record_access(Recorder *recorder, Node *child, Node *parent_node, Known parent, int *pinned)
 {
+    Owner owner = way_to(child);
     switch (child->access) {
     case ACCESS_DICT:
         return record_dict(recorder, child, parent.object);
@@ -290,17 +294,17 @@ record_access(Recorder *recorder, Node *child, Node *parent_node, Known parent, 
     case ACCESS_ITEM:
         return record_item(recorder, child, parent, pinned);
     case ACCESS_TYPE:
-        return record_type(recorder, child, parent);
+        return record_type(recorder, owner, parent);
     case ACCESS_MRO:
         *pinned = 1;
-        return record_type_version(recorder, parent.object, child);
+        return record_type_version(recorder, parent.object, owner);
     case ACCESS_CELL:
-        return record_field(recorder, &((PyCellObject *)parent.object)->ob_ref, child);
+        return record_field(recorder, &((PyCellObject *)parent.object)->ob_ref, owner);
     case ACCESS_METHOD:
         *pinned = parent.pinned; /* bound methods never change */
-        return parent.pinned || record_field(recorder, (char *)parent.object + child->index, child);
+        return parent.pinned || record_field(recorder, (char *)parent.object + child->index, owner);
     case ACCESS_FUNC:
-        return record_field(recorder, (char *)parent.object + child->index, child);
+        return record_field(recorder, (char *)parent.object + child->index, owner);
     default:
         return 0;
     }
@@ -352,7 +356,7 @@ record_found(Recorder *recorder, Py_ssize_t place, PyObject *object)
 }
 
 static int
-record_node_check(Recorder *recorder, Node *node, const Check *check, Known known)
+record_check(Recorder *recorder, Node *node, const Check *check, Known known)
 {
     if (check->kind == CHECK_TENSOR) {
         return record_found(recorder, recorder->walk->guards->n_handed + check->index, known.object);
@@ -360,7 +364,11 @@ record_node_check(Recorder *recorder, Node *node, const Check *check, Known know
     if (is_arbitrary(check)) {
         return record_question(recorder, check, known.object);
     }
-    return check_holds(check, known.object, recorder->walk) && record_check(recorder, node, check, known);
+    if (!check_holds(check, known.object, recorder->walk)) {
+        return 0;
+    }
+    int steady = node->own_drift < DRIFTS && record_fact(recorder, node, check, known);
+    return steady || record_question(recorder, check, known.object);
 }
 
 static int
@@ -379,11 +387,11 @@ record_node(Recorder *recorder, Node *node, Known known)
 {
     known.pinned = known.pinned || is_kept_by_check(node);
     /* Another object may have come to the address of one that isn't pinned. Its type says what may be read there. */
-    if (!known.pinned && !record_type(recorder, node, known)) {
+    if (!known.pinned && !record_type(recorder, way_to(node), known)) {
         return 0;
     }
     for (int i = 0; i < node->n_checks; i++) {
-        if (!record_node_check(recorder, node, &node->checks[i], known)) {
+        if (!record_check(recorder, node, &node->checks[i], known)) {
             return 0;
         }
     }

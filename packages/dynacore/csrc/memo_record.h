@@ -12,10 +12,9 @@ typedef struct {
     Py_ssize_t count, capacity;
 } Array;
 
-/* Who is blamed when a word changes. */
+/* What counts when a word changes: a node's drift. */
 typedef struct {
-    Node *node;
-    int dict_version; /* it is the version of the dict that the node is */
+    unsigned char *drift;
 } Owner;
 
 typedef struct {

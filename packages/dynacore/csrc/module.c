@@ -65,6 +65,18 @@ module_disable_depth(PyObject *module, PyObject *change)
     return PyLong_FromLong(disable_depth);
 }
 
+static PyObject *
+module_attribute_slots(PyObject *module, PyObject *type)
+{
+    (void)module;
+    if (!PyType_Check(type)) {
+        return PyErr_Format(PyExc_TypeError, "a type is needed, not %.100s", Py_TYPE(type)->tp_name);
+    }
+    PyTypeObject *t = (PyTypeObject *)type;
+    return Py_BuildValue("(OO)", t->tp_getattro == PyObject_GenericGetAttr ? Py_True : Py_False,
+                         t->tp_setattro == PyObject_GenericSetAttr ? Py_True : Py_False);
+}
+
 static int
 add_capabilities(PyObject *module)
 {
@@ -92,6 +104,8 @@ static PyMethodDef module_methods[] = {
      "set_handled_exception(exc or None) -> the previous one: what sys.exc_info() sees"},
     {"disable_depth", module_disable_depth, METH_O,
      "disable_depth(+1, -1 or 0) -> depth: above 0, this thread calls compiled functions as they are"},
+    {"attribute_slots", module_attribute_slots, METH_O,
+     "attribute_slots(type) -> (reads, writes): whether attributes are accessed by the generic algorithm"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -109,6 +109,7 @@ point_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         point->code = Py_NewRef(code);
         point->data = Py_NewRef(data);
         point->line = line;
+        point->lasti = -1;
         point->visible = 1;
         point->handlers = PyTuple_New(0);
         point->entries = PyTuple_New(0);
@@ -258,6 +259,7 @@ static PyMemberDef point_members[] = {
     {"fallback", T_OBJECT, offsetof(Point, fallback), 0, "fallback(state) -> value"},
     {"code", T_OBJECT, offsetof(Point, code), READONLY, "the code object that the point lies in"},
     {"line", T_INT, offsetof(Point, line), 0, "line for tracebacks"},
+    {"lasti", T_INT, offsetof(Point, lasti), 0, "offset of the instruction for tracebacks, -1: not known"},
     {"data", T_OBJECT, offsetof(Point, data), 0, "free for Python"},
     {"entries", T_OBJECT, offsetof(Point, entries), READONLY, "tuple of the entries, newest first"},
     {"visible", T_BOOL, offsetof(Point, visible), 0, "whether tracebacks show a frame that waits here"},

@@ -12,8 +12,8 @@ make_traceback(PyObject *next, const Point *point)
     PyObject *traceback = NULL;
     PyFrameObject *frame = PyFrame_New(PyThreadState_Get(), (PyCodeObject *)point->code, globals, NULL);
     if (frame != NULL) {
-        traceback = PyObject_CallFunction((PyObject *)&PyTraceBack_Type, "OOii", next != NULL ? next : Py_None, frame, -1,
-                                          point->line);
+        traceback = PyObject_CallFunction((PyObject *)&PyTraceBack_Type, "OOii", next != NULL ? next : Py_None, frame,
+                                          point->lasti, point->line);
         Py_DECREF(frame);
     }
     Py_DECREF(globals);

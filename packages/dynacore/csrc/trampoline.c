@@ -334,6 +334,10 @@ run(PyObject *result)
 PyObject *
 trampoline_call(Point *point, State *state)
 {
+    if (stack_check() < 0) {
+        state_drop(state);
+        return NULL;
+    }
     PyObject *result = enter(point, state);
     return is_continuation(result) ? run(result) : result;
 }

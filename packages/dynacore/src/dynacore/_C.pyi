@@ -57,8 +57,11 @@ class Point:
     miss: Callable[[Point, list[Any]], Entry | None] | None
     fallback: Callable[[list[Any]], Any]
     line: int
+    lasti: int
+    """Offset of the instruction that tracebacks mark; -1 (at first): none."""
     data: Any
     visible: bool
+    """Whether an exception that arrives in a frame that waits here gets a traceback line for it."""
     handlers: tuple[_Handler, ...]
     def __new__(
         cls,
@@ -114,3 +117,6 @@ def set_handled_exception(exc: BaseException | None) -> BaseException | None:
 
 def disable_depth(change: int) -> int:
     """Add +1, -1 or 0 to this thread's depth. Above 0, a `Compiled` calls its function as it is."""
+
+def attribute_slots(type: type, /) -> tuple[bool, bool]:
+    """Whether reading and writing attributes of instances is `PyObject_Generic{Get,Set}Attr`."""

@@ -1,0 +1,198 @@
+"""Exceptions find the handlers of the frames that wait, and tracebacks show these frames."""
+
+import sys
+import traceback
+
+import pytest
+from native.extension import C, compiled, never, point
+
+
+def identity(x):
+    return x
+
+
+def outer_code(x):
+    return identity(x)
+
+
+def raises(error):
+    def body(x):
+        raise error
+
+    return body
+
+
+def collect(where):
+    """A point that returns its state."""
+    return C.Point(None, lambda state: (where, state))
+
+
+def run(frames, exc=None):
+    """What a call gives whose entry returns these frames, or raises `exc` into them."""
+    return compiled(identity, lambda x: C.resume_raise(frames, exc) if exc else C.Continuation(frames))(0)
+
+
+def waiting(*handlers, line=0):
+    made = C.Point(None, never, code=outer_code.__code__, line=line)
+    made.handlers = handlers
+    return made
+
+
+def test_handler_gets_the_kept_state_lasti_and_the_exception():
+    error = ValueError("boom")
+    for keep, push, lasti, expected in [
+        (1, True, None, ["a", error]),
+        (2, True, 14, ["a", "b", 14, error]),
+        (0, False, 14, [14]),
+        (0, False, None, []),
+        (9, True, None, ["a", "b", "c", error]),
+    ]:
+        frame = waiting((ValueError, collect("handler"), keep, push, lasti))
+        assert run([(frame, ["a", "b", "c"])], error) == ("handler", expected)
+
+
+def test_first_matching_handler_of_the_innermost_frame():
+    error = KeyError("boom")
+    handlers = [(cls, collect(cls), 0, False, None) for cls in (ValueError, LookupError, KeyError, BaseException)]
+    assert run([(waiting(), []), (waiting(*handlers), [])], error) == (LookupError, [])
+    assert run([(waiting(*handlers[::-1]), [])], error) == (BaseException, [])
+
+
+def test_frames_outside_the_handler_still_wait():
+    handler = C.Point(None, lambda state: "handled")
+    frames = [(waiting((ValueError, handler, 0, True, None)), []), (collect("outer"), [1])]
+    assert run(frames, ValueError()) == ("outer", [1, "handled"])
+
+
+@pytest.mark.parametrize("from_entry", [True, False])
+def test_exception_of_a_frame_reaches_those_that_wait(from_entry):
+    error = ValueError("boom")
+    body = raises(error)
+    inner = point(body) if from_entry else C.Point(None, body)
+    assert run([(inner, [0]), (waiting((ValueError, collect("handler"), 0, True, None)), [])]) == ("handler", [error])
+
+
+def test_exception_that_nobody_handles():
+    error = ValueError("boom")
+    with pytest.raises(ValueError, match="boom") as caught:
+        run(
+            [(point(raises(error)), [0]), (waiting((KeyError, collect("handler"), 0, True, None)), []), (waiting(), [])]
+        )
+    assert caught.value is error
+
+
+def test_exception_in_a_handler_goes_outwards():
+    failing = C.Point(None, raises(KeyError("second")))
+    frames = [
+        (waiting((ValueError, failing, 0, True, None)), []),
+        (waiting((KeyError, collect("outer"), 0, True, None)), []),
+    ]
+    where, (error,) = run(frames, ValueError("first"))
+    assert where == "outer" and error.args == ("second",)
+
+
+def test_traceback_shows_waiting_frames_once():
+    line = outer_code.__code__.co_firstlineno + 1
+    hidden = waiting()
+    hidden.visible = False
+    frames = [(waiting(line=line), []), (hidden, []), (C.Point(None, never, line=1), []), (waiting(line=line + 1), [])]
+    with pytest.raises(ZeroDivisionError) as caught:
+        run([(point(lambda x: 1 / x), [0]), *frames])
+    names = [(entry.name, entry.lineno) for entry in traceback.extract_tb(caught.value.__traceback__)]
+    assert [name for name, _ in names] == [
+        "test_traceback_shows_waiting_frames_once",
+        "run",
+        "outer_code",
+        "outer_code",
+        "<lambda>",
+    ]
+    assert [number for name, number in names if name == "outer_code"] == [line + 1, line]
+    tb = caught.value.__traceback__
+    while tb.tb_frame.f_code is not outer_code.__code__:
+        tb = tb.tb_next
+    assert tb.tb_frame.f_locals == {} and tb.tb_frame.f_back is None
+    traceback.clear_frames(tb)
+
+
+def test_traceback_of_a_handled_exception_starts_at_the_frame_that_handles_it():
+    line = outer_code.__code__.co_firstlineno + 1
+    where, (error,) = run(
+        [(point(lambda x: 1 / x), [0]), (waiting((ZeroDivisionError, collect("h"), 0, True, None), line=line), [])]
+    )
+    assert [entry.name for entry in traceback.extract_tb(error.__traceback__)] == ["outer_code", "<lambda>"]
+
+
+def test_traceback_position():
+    frame = waiting(line=outer_code.__code__.co_firstlineno + 1)
+    position = (frame.line, frame.line + 2, 11, 5)
+    frame.lasti = 2 * list(outer_code.__code__.co_positions()).index(position)
+    with pytest.raises(ValueError) as caught:
+        run([(frame, [])], ValueError())
+    text = traceback.extract_tb(caught.value.__traceback__)[-1]
+    assert (text.lineno, text.end_lineno, text.colno, text.end_colno) == position
+
+
+def test_context_is_left_alone():
+    error, other = ValueError("boom"), KeyError("other")
+    try:
+        raise other
+    except KeyError:
+        with pytest.raises(ValueError):
+            run([(waiting(), [])], error)
+    assert error.__context__ is None
+
+
+def test_handled_exception_is_what_exc_info_sees():
+    first, second = ValueError(1), ValueError(2)
+    try:
+        raise first
+    except ValueError:
+        assert C.set_handled_exception(second) is first
+        assert sys.exc_info()[1] is second
+        with pytest.raises(ValueError) as caught:
+            raise
+        assert caught.value is second
+        assert C.set_handled_exception(None) is second
+        assert sys.exc_info()[1] is None
+        assert C.set_handled_exception(first) is None
+        assert sys.exc_info()[1] is first
+    with pytest.raises(TypeError, match="an exception or None is needed"):
+        C.set_handled_exception(ValueError)
+
+
+def test_handled_exception_ends_with_the_call():
+    handled = ValueError("handled in a frame")
+    seen = []
+
+    def handler(x):
+        C.set_handled_exception(handled)
+        return C.Continuation([(point(lambda x: seen.append(sys.exc_info()[1])), [x])])
+
+    try:
+        raise KeyError
+    except KeyError as error:
+        compiled(identity, lambda x: C.Continuation([(point(handler), [x])]))(0)
+        assert sys.exc_info()[1] is error
+    assert seen == [handled]
+
+
+def test_no_exception_outlives_its_handler():
+    import gc
+    import weakref
+
+    class Boom(Exception):
+        pass
+
+    watches = []
+
+    def body(x):
+        error = Boom()
+        watches.append(weakref.ref(error))
+        try:
+            return C.resume_raise([(waiting((Boom, C.Point(None, lambda state: None), 0, True, None)), [])], error)
+        finally:
+            del error
+
+    compiled(identity, body)(0)
+    gc.collect()
+    assert watches[0]() is None

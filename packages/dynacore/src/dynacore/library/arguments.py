@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..reasons import Break
-from ..values import PUSHED, Bound, Const, Func, Host, ItemsIter, Known, SeqIter, Tensor, Value
+from ..values import PUSHED, Bound, Const, Func, Host, ItemsIter, Known, SeqIter, Tensor, TupleObj, Value
+from .polyfills import constructors
 from .registry import STANDS_FOR
 
 
@@ -81,6 +82,14 @@ def is_callable(v: Value) -> bool:
     if isinstance(v, (Func, Bound)):
         return True
     return callable(v.obj) if isinstance(v, Known) else callable_class(v.cls)
+
+
+def contains(m: Any, items: Any, wanted: Value) -> Any:
+    """Whether an item equals `wanted`, as a bool value."""
+    index = find(m, items, wanted)
+    if index is None:
+        return m.push_python(constructors.contains, [TupleObj(items), wanted], {})
+    return m.const(index >= 0)
 
 
 def as_bool(m: Any, result: Any) -> Any:

@@ -5,6 +5,7 @@ Where all items are constants the real function is called. Otherwise the algorit
 
 from __future__ import annotations
 
+import types
 from types import FunctionType
 from typing import Any
 
@@ -14,6 +15,7 @@ from ..values import (
     Const,
     DictObj,
     DictView,
+    GenObj,
     Host,
     ItemsIter,
     Known,
@@ -52,6 +54,38 @@ def iter_call(m: Any, obj: Value, sentinel: Value | None = None, /) -> Any:
     if not is_callable(obj):
         refuse(m, iter, None, None)
     return m.call_polyfill(iterators.CallIterator, [obj, sentinel], {})
+
+
+SEQUENCES: tuple[Any, ...] = ([], (), {}, {}.values(), {}.items(), set(), "", "ä", b"", range(0))
+C_ITERATORS = [type(iter(made)) for made in (*SEQUENCES, reversed([]), reversed(()), reversed({}))]
+
+
+@rule(*(iterator.__next__ for iterator in C_ITERATORS), types.GeneratorType.__next__)  # type: ignore[attr-defined]
+def iterator_next(m: Any, iterator: Value, /) -> Any:
+    return next_call(m, iterator)
+
+
+@rule(*(iterator.__iter__ for iterator in C_ITERATORS), types.GeneratorType.__iter__)
+def iterator_iter(m: Any, iterator: Value, /) -> Any:
+    return m.get_iter(iterator)
+
+
+@rule(types.GeneratorType.send)
+def generator_send(m: Any, generator: Value, value: Value, /) -> Any:
+    if type(generator) is not GenObj:
+        raise Break("generator-unsupported", "send")
+    if not generator.started and not m.is_none(value):
+        m.throw(TypeError, "can't send non-None value to a just-started generator")
+    return m.resume_generator(generator, value)
+
+
+@rule(types.GeneratorType.close)
+def generator_close(m: Any, generator: Value, /) -> Any:
+    if type(generator) is not GenObj or (generator.started and generator.frame is not None):
+        raise Break("generator-unsupported", "close")
+    m.touch(generator)
+    generator.frame = None
+    return m.const(None)
 
 
 @rule(next)

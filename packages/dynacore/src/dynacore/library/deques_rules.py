@@ -7,7 +7,7 @@ from typing import Any
 
 from ..reasons import Break
 from ..values import NONE, Const, ItemsIter, ListObj, Value
-from .arguments import as_bool, as_index, find, items_of, refuse
+from .arguments import as_index, contains, find, items_of, refuse
 from .lists_rules import count, repetitions
 from .polyfills import constructors
 from .registry import rule
@@ -204,7 +204,7 @@ def deque_len(m: Any, self: Value, /) -> Value:
 
 @rule(deque.__contains__)
 def deque_contains(m: Any, self: Value, item: Value, /) -> Any:
-    return as_bool(m, m.sequence_contains(storage(self).items, item))
+    return contains(m, storage(self).items, item)
 
 
 @rule(deque.__iter__)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..reasons import Break
 from ..values import FALSE, NONE, TRUE, Const, DictObj, DictView, ItemsIter, TupleObj, Value
-from .arguments import as_bool, is_callable, is_iterator, items_of, refuse
+from .arguments import as_bool, contains, is_callable, is_iterator, items_of, refuse
 from .polyfills import constructors
 from .registry import rule
 
@@ -336,4 +336,4 @@ def view_contains(m: Any, self: Value, item: Value, /) -> Any:
     found = m.d_get(target.owner, item.items[0])
     if found is None:
         return FALSE
-    return as_bool(m, m.sequence_contains([found], item.items[1]))
+    return contains(m, [found], item.items[1])

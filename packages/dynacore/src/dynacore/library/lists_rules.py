@@ -7,7 +7,7 @@ from typing import Any
 
 from ..reasons import Break
 from ..values import NONE, Const, ListObj, SeqIter, Value
-from .arguments import as_bool, as_index, find, items_of, refuse
+from .arguments import as_index, contains, find, items_of, refuse
 from .polyfills import constructors, functions
 from .registry import rule
 
@@ -179,7 +179,7 @@ def list_len(m: Any, self: Value, /) -> Value:
 
 @rule(list.__contains__)
 def list_contains(m: Any, self: Value, item: Value, /) -> Any:
-    return as_bool(m, m.sequence_contains(storage(self).items, item))
+    return contains(m, storage(self).items, item)
 
 
 @rule(list.__iter__)

@@ -214,6 +214,11 @@ def issubclass_call(m: Any, cls: Value, classes: Value, /) -> Any:
     return check(m, m.constant_of(cls), classes, None)
 
 
+@rule(type.__or__, type.__ror__, types.UnionType.__or__, types.UnionType.__ror__)
+def union_type(m: Any, a: Value, b: Value, /) -> Value:
+    return Known(m.constant_of(a) | m.constant_of(b))
+
+
 @rule(type.__instancecheck__)
 def type_instancecheck(m: Any, cls: Value, obj: Value, /) -> Value:
     return m.const(nominal(m, real_class(obj), m.constant_of(cls), obj))

@@ -227,7 +227,9 @@ def set_pop(m: Any, self: Value, /) -> Value:
     key = next(iter(s.items)) if real is None else real.pop()
     item = s.items[key]
     m.touch(s)
-    s.items = Members.of({k: v for k, v in s.items.items() if k != key}, real)
+    values = dict(s.items)
+    del values[key]
+    s.items = Members.of(values, real)
     return item
 
 

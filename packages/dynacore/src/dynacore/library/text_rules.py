@@ -11,12 +11,14 @@ from typing import Any
 
 from ..reasons import Break
 from ..values import Const, DictObj, ExcObj, Host, Known, ListObj, SetObj, Tensor, TupleObj, Value
+from . import folding
 from .arguments import items_of
 from .folding import is_literal
 from .polyfills import constructors
 from .registry import rule
 
 EMPTY = Const("")
+EXCEPTION_TEXTS = (BaseException.__str__, KeyError.__str__, AttributeError.__str__, NameError.__str__)
 
 
 def in_python(cls: type, *names: str) -> bool:
@@ -28,6 +30,8 @@ def shown(m: Any, v: Value) -> Any:
     """The real object whose text is that of `v`; `Break` when Python code or the run decides."""
     if isinstance(v, (ListObj, TupleObj)) and v.cls in (list, tuple):
         return v.cls(shown(m, item) for item in v.items)
+    if type(v) is TupleObj and not v.attrs and not in_python(v.cls, "__repr__", "__str__", "__format__"):
+        return v.cls(shown(m, item) for item in v.items)  # torch.Size
     if type(v) is DictObj and v.cls is dict:
         return {shown(m, key): shown(m, value) for key, value in m.d_items(v)}
     if type(v) in (Const, Host) or (type(v) is SetObj and len(v.items) < 2):
@@ -49,8 +53,8 @@ def str_call(m: Any, obj: Value = EMPTY, *rest: Value, **named: Value) -> Any:
         return obj
     if type(obj) is Host:
         return m.host("str({})", (obj,), str(obj.example))
-    if isinstance(obj, ExcObj) and obj.obj is None and m.lookup_type(obj.cls, "__str__") is BaseException.__str__:
-        return exception_text(m, obj)
+    if isinstance(obj, ExcObj) and (method := m.lookup_type(obj.cls, "__str__")) in EXCEPTION_TEXTS:
+        return m.call(m.const(method), [obj], {})
     return python_text(m, obj, "__str__", "__repr__") or Const(str(shown(m, obj)))
 
 
@@ -79,6 +83,8 @@ def format_call(m: Any, obj: Value, spec: Value = EMPTY, /) -> Any:
         return str_call(m, obj)
     if obj.cls is str and spec.value == "":
         return obj
+    if folding.is_pure(method):
+        return m.fold(method, [obj, spec], {})
     return m.fold(format, [Known(shown(m, obj)), spec], {})
 
 
@@ -88,6 +94,8 @@ def python_text(m: Any, v: Value, *names: str) -> Any:
         method = m.lookup_type(v.cls, name)
         if type(method) is FunctionType and type(v) is not Tensor:
             return m.call(m.const(method), [v], {})
+        if type(v) is Known and folding.is_pure(method):
+            return m.fold(method, [v], {})
         if method is not object.__str__:
             return None
     return None
@@ -105,18 +113,18 @@ def object_str(m: Any, self: Value, /) -> Any:
     return repr_call(m, self)
 
 
-@rule(BaseException.__str__)
+@rule(BaseException.__str__, AttributeError.__str__, NameError.__str__)
 def exception_str(m: Any, self: Value, /) -> Any:
-    if isinstance(self, ExcObj):
-        return exception_text(m, self)
-    raise Break("format-unknown", self.cls.__name__)
+    if not isinstance(self, ExcObj):
+        raise Break("format-unknown", self.cls.__name__)
+    return exception_text(m, self)
 
 
 @rule(KeyError.__str__)
 def key_error_str(m: Any, self: Value, /) -> Any:
-    if isinstance(self, ExcObj):
-        return repr_call(m, self.args[0]) if len(self.args) == 1 else exception_text(m, self)
-    raise Break("format-unknown", self.cls.__name__)
+    if isinstance(self, ExcObj) and len(self.args) == 1:
+        return repr_call(m, self.args[0])
+    return exception_str(m, self)
 
 
 @rule(object.__format__)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..reasons import Break
 from ..values import Const, SeqIter, TupleObj, Value
-from .arguments import as_bool, as_index, find, items_of, refuse
+from .arguments import as_index, contains, find, items_of, refuse
 from .lists_rules import count, repetitions
 from .polyfills import constructors
 from .registry import rule
@@ -78,7 +78,7 @@ def tuple_len(m: Any, self: Value, /) -> Value:
 
 @rule(tuple.__contains__)
 def tuple_contains(m: Any, self: Value, item: Value, /) -> Any:
-    return as_bool(m, m.sequence_contains(storage(self).items, item))
+    return contains(m, storage(self).items, item)
 
 
 @rule(tuple.__iter__)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 
-from ..registry import polyfill, pure
+from ..registry import polyfill
+from .support import at_capture
 
 ADVANCED = "if [next(it) for _ in range({taken})] is not None][0]"
 
@@ -166,19 +167,21 @@ class Permutations(Choices):
         return False
 
 
+@at_capture
 def product_refuses(repeat):
     """Raise what itertools.product raises for this `repeat`."""
     itertools.product((), repeat=repeat)
 
 
+@at_capture
 def combinations_refuses(r):
     """Raise what itertools.combinations raises for this length."""
     itertools.combinations((), r)
 
 
+@at_capture
 def permutations_refuses(r):
     """Raise what itertools.permutations raises for this length."""
     itertools.permutations((), r)
 
 
-pure(product_refuses, combinations_refuses, permutations_refuses)

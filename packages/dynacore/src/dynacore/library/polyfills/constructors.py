@@ -130,6 +130,14 @@ def tuple_index(self, wanted, start, stop, /):
     raise ValueError("tuple.index(x): x not in tuple")
 
 
+def contains(items, wanted, /):
+    """Whether one of the items equals `wanted` where Python code decides that."""
+    for item in items:
+        if item is wanted or item == wanted:
+            return True
+    return False
+
+
 def count_equal(items, wanted, /):
     """count() of a sequence where equality is decided by Python code; `items` is a tuple or list of its items."""
     count = 0

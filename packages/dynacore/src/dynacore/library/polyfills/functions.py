@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 from typing import Any
 
-from ..registry import polyfill, pure
+from ..registry import polyfill
+from .support import at_capture
 
 
 @polyfill(all)
@@ -25,16 +27,15 @@ def any_(iterable, /):
 
 
 def sum_numbers(numbers, start):
-    """sum() of plain ints and floats. How floats are rounded differs between releases, so the real one does it."""
+    """sum() of plain ints and floats, by a rule: how floats are rounded differs between releases."""
     return sum(numbers, start)
 
 
+@at_capture
 def sum_refuses(start):
     """Raise what sum() raises for a start that is text."""
     sum((), start)
 
-
-pure(sum_numbers, sum_refuses)
 
 
 @polyfill(sum)
@@ -55,14 +56,13 @@ def sum_(iterable, /, start=0):
     return total if numbers is None else sum_numbers(numbers, start)
 
 
+@at_capture
 def extremum_refuses(largest, values, options):
     """Raise what min() or max() raises for arguments of this shape, if they are refused."""
     if len(values) == 1 and values != ((),):
         values = ((),)  # one argument is what is iterated over
     (max if largest else min)(*values, **options)
 
-
-pure(extremum_refuses)
 
 
 @polyfill(min)
@@ -135,6 +135,12 @@ def next_or(iterator, default, /):
         return next(iterator)
     except StopIteration:
         return default
+
+
+@polyfill(collections._count_elements)  # type: ignore[attr-defined]
+def count_elements(mapping, iterable, /):
+    for item in iterable:
+        mapping[item] = mapping.get(item, 0) + 1
 
 
 @polyfill(functools.reduce)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from operator import index
 
-from ..registry import polyfill, pure
+from ..registry import polyfill
+from .support import at_capture
 
 
 @polyfill(itertools.accumulate)
@@ -88,6 +89,7 @@ class Compress:
                 return item
 
 
+@at_capture
 def count_refuses(start):
     """Raise what itertools.count raises for a start that isn't a number."""
     itertools.count(start)
@@ -264,6 +266,7 @@ def same(one, other):
     return one is other or one == other
 
 
+@at_capture
 def islice_bounds(*bounds):
     """start, stop and step as itertools.islice takes them; raises as it does."""
     itertools.islice((), *bounds)
@@ -272,8 +275,6 @@ def islice_bounds(*bounds):
     stop = None if bounds.stop is None else index(bounds.stop)
     return start, stop, 1 if bounds.step is None else index(bounds.step)
 
-
-pure(count_refuses, islice_bounds)
 
 
 @polyfill(itertools.islice)
@@ -364,13 +365,12 @@ class Repeat:
         return f"repeat({self.item!r}, {self.left[0]})" if self.left else f"repeat({self.item!r})"
 
 
+@at_capture
 def repeat_times(*number, **times):
     """The number of repetitions, by position or as `times`; raises as itertools.repeat does."""
     itertools.repeat(None, *number, **times)
     return (*number, *times.values())
 
-
-pure(repeat_times)
 
 
 @polyfill(itertools.starmap)
@@ -432,12 +432,11 @@ class Tee:
         return link[0]
 
 
+@at_capture
 def tee_refuses(n):
     """Raise what itertools.tee raises for a number of iterators that isn't one."""
     itertools.tee((), n)
 
-
-pure(tee_refuses)
 
 
 @polyfill(itertools.tee)
@@ -507,11 +506,11 @@ class ZipLongest:
 
 if hasattr(itertools, "batched"):
 
+    @at_capture
     def batched_refuses(n):
         """Raise what itertools.batched raises for a size that isn't one."""
         itertools.batched((), n)
 
-    pure(batched_refuses)
 
     @polyfill(itertools.batched)
     class Batched:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+
+from ...values import DELETED
+from ..registry import polyfill
+
 
 def getattr_or(obj, name, default, /):
     """getattr with a default."""
@@ -75,3 +80,50 @@ def length(method, obj, /):
     if size < 0:
         raise ValueError("__len__() should return >= 0")
     return size
+
+
+def partial_text(rebuilder, value):
+    """A real partial, with what the program put into its `__dict__`."""
+    own = {name: rebuilder.get(item) for name, item in value.attrs.items() if item is not DELETED}
+    text = f"functools.partial({own.pop('func')}, *{own.pop('args')}, **{own.pop('keywords')})"
+    if own:
+        others = ", ".join(f"{name!r}: {item}" for name, item in own.items())
+        text = f"[it for it in [{text}] if it.__dict__.update({{{others}}}) is None][0]"
+    return text
+
+
+@polyfill(functools.partial)
+class Partial:
+    rebuild = staticmethod(partial_text)
+
+    def __init__(self, func, /, *args, **keywords):
+        if type(func) is functools.partial:
+            args = func.args + args
+            keywords = {**func.keywords, **keywords}
+            func = func.func
+        if not callable(func):
+            raise TypeError("the first argument must be callable")
+        self.func = func
+        self.args = args
+        self.keywords = keywords
+
+    def __call__(self, /, *args, **keywords):
+        return self.func(*self.args, *args, **{**self.keywords, **keywords})
+
+
+@polyfill(functools.cached_property.__get__)
+def cached_property_get(self, instance, owner=None):
+    """Without the lock that some releases take: no other thread sees the state of a capture."""
+    if instance is None:
+        return self
+    name = self.attrname
+    if name is None:
+        raise TypeError("Cannot use cached_property instance without calling __set_name__ on it.")
+    try:
+        values = instance.__dict__
+    except AttributeError:
+        refused = f"No '__dict__' attribute on {type(instance).__name__!r} instance to cache {name!r} property."
+        raise TypeError(refused) from None
+    if name not in values:
+        values[name] = self.func(instance)
+    return values[name]

@@ -10,8 +10,6 @@ import importlib
 import platform
 from types import ModuleType
 
-import bytecode_models
-
 from . import logs
 from .config import config
 from .errors import MissingExtension, UnsupportedPython, UnsupportedTorch
@@ -41,6 +39,8 @@ def _check() -> None:
 
 def check_python() -> None:
     """Raise `UnsupportedPython` where there is no model of the running interpreter's bytecode."""
+    import bytecode_models
+
     try:
         bytecode_models.current()
     except bytecode_models.UnsupportedVersion as error:

@@ -60,7 +60,7 @@ def never(state: list) -> None:
 
 
 def point(function: Any = None, *, code: Any = None, line: int = 0, count: int | None = None, **entry: Any) -> Any:
-    """A point with one entry, whose function gets the first `count` items of the state (all that it has parameters for)."""
+    """A point with one entry, whose function gets the first `count` items of the state: one for each parameter."""
     made = C.Point(None, never, code=code, line=line)
     if function is not None:
         made.add(C.Entry(take(function.__code__.co_argcount if count is None else count), function, **entry))

@@ -32,6 +32,11 @@ def run(frames, exc=None):
     return compiled(identity, lambda x: C.resume_raise(frames, exc) if exc else C.Continuation(frames))(0)
 
 
+def handling(cls, where):
+    """A waiting frame whose handler for `cls` gets nothing but the exception."""
+    return waiting((cls, where, 0, True, None))
+
+
 def waiting(*handlers, line=0):
     made = C.Point(None, never, code=outer_code.__code__, line=line)
     made.handlers = handlers
@@ -60,7 +65,7 @@ def test_first_matching_handler_of_the_innermost_frame():
 
 def test_frames_outside_the_handler_still_wait():
     handler = C.Point(None, lambda state: "handled")
-    frames = [(waiting((ValueError, handler, 0, True, None)), []), (collect("outer"), [1])]
+    frames = [(handling(ValueError, handler), []), (collect("outer"), [1])]
     assert run(frames, ValueError()) == ("outer", [1, "handled"])
 
 
@@ -69,23 +74,21 @@ def test_exception_of_a_frame_reaches_those_that_wait(from_entry):
     error = ValueError("boom")
     body = raises(error)
     inner = point(body) if from_entry else C.Point(None, body)
-    assert run([(inner, [0]), (waiting((ValueError, collect("handler"), 0, True, None)), [])]) == ("handler", [error])
+    assert run([(inner, [0]), (handling(ValueError, collect("handler")), [])]) == ("handler", [error])
 
 
 def test_exception_that_nobody_handles():
     error = ValueError("boom")
     with pytest.raises(ValueError, match="boom") as caught:
-        run(
-            [(point(raises(error)), [0]), (waiting((KeyError, collect("handler"), 0, True, None)), []), (waiting(), [])]
-        )
+        run([(point(raises(error)), [0]), (handling(KeyError, collect("handler")), []), (waiting(), [])])
     assert caught.value is error
 
 
 def test_exception_in_a_handler_goes_outwards():
     failing = C.Point(None, raises(KeyError("second")))
     frames = [
-        (waiting((ValueError, failing, 0, True, None)), []),
-        (waiting((KeyError, collect("outer"), 0, True, None)), []),
+        (handling(ValueError, failing), []),
+        (handling(KeyError, collect("outer")), []),
     ]
     where, (error,) = run(frames, ValueError("first"))
     assert where == "outer" and error.args == ("second",)
@@ -116,15 +119,15 @@ def test_traceback_shows_waiting_frames_once():
 
 def test_traceback_of_a_handled_exception_starts_at_the_frame_that_handles_it():
     line = outer_code.__code__.co_firstlineno + 1
-    where, (error,) = run(
-        [(point(lambda x: 1 / x), [0]), (waiting((ZeroDivisionError, collect("h"), 0, True, None), line=line), [])]
-    )
+    handling_frame = handling(ZeroDivisionError, collect("handler"))
+    handling_frame.line = line
+    _, (error,) = run([(point(lambda x: 1 / x), [0]), (handling_frame, [])])
     assert [entry.name for entry in traceback.extract_tb(error.__traceback__)] == ["outer_code", "<lambda>"]
 
 
 def test_traceback_position():
     frame = waiting(line=outer_code.__code__.co_firstlineno + 1)
-    position = (frame.line, frame.line + 2, 11, 5)
+    position = (frame.line, frame.line, 11, 22)
     frame.lasti = 2 * list(outer_code.__code__.co_positions()).index(position)
     with pytest.raises(ValueError) as caught:
         run([(frame, [])], ValueError())
@@ -189,7 +192,7 @@ def test_no_exception_outlives_its_handler():
         error = Boom()
         watches.append(weakref.ref(error))
         try:
-            return C.resume_raise([(waiting((Boom, C.Point(None, lambda state: None), 0, True, None)), [])], error)
+            return C.resume_raise([(handling(Boom, C.Point(None, lambda state: None)), [])], error)
         finally:
             del error
 

@@ -107,9 +107,8 @@ def test_changes_of_classes_are_seen():
     class Derived(Base):
         pass
 
-    guards = C.Guards(
-        root(node("const", Derived, checks=(("mro_is", ("forward", Base.forward)), ("mro_lacks", "other")))), 0
-    )
+    checks = (("mro_is", ("forward", Base.forward)), ("mro_lacks", "other"))
+    guards = C.Guards(root(node("const", Derived, checks=checks)), 0)
     original = Base.forward
     for change, undo in [
         (lambda: setattr(Base, "forward", None), lambda: setattr(Base, "forward", original)),

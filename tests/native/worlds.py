@@ -230,22 +230,16 @@ class World:
         if isinstance(obj, (list, tuple)):
             steps += [("item", index, value) for index, value in enumerate(obj)]
         if isinstance(obj, type):
-            steps += [
-                ("mro", name, base.__dict__[name])
-                for name in NAMES
-                for base in obj.__mro__[:1]
-                if name in base.__dict__
-            ]
-        elif hasattr(obj, "__dict__"):
+            steps += [("mro", name, obj.__dict__[name]) for name in NAMES if name in obj.__dict__]
+        elif hasattr(obj, "__dict__") and not isinstance(obj, MethodType):
             steps += [("dict", None, obj.__dict__)] * 2
             steps += [("attr", name, getattr(obj, name)) for name in NAMES if hasattr(obj, name)]
             steps += [("slot", name, getattr(obj, name)) for name in NAMES if hasattr(obj, name)]
         if isinstance(obj, CellType) and not is_empty(obj):
             steps.append(("cell", None, obj.cell_contents))
         if isinstance(obj, FunctionType):
-            steps += [
-                ("func", field, getattr(obj, f"__{field}__")) for field in ("code", "defaults", "kwdefaults", "closure")
-            ]
+            fields = ("code", "defaults", "kwdefaults", "closure")
+            steps += [("func", field, getattr(obj, f"__{field}__")) for field in fields]
         if isinstance(obj, MethodType):
             steps += [("method", "self", obj.__self__), ("method", "func", obj.__func__)]
         return steps

@@ -6,6 +6,7 @@ entry's function gets, or -1. The root is `("root", None, checks, -1, children)`
 from objects known at capture, all others continue from their parent.
 """
 
+import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 from weakref import ref
@@ -78,7 +79,7 @@ ROOT_CHECKS: dict[str, Kind] = {
 
 
 def _is_index(value: object) -> bool:
-    return type(value) is int and value >= 0
+    return type(value) is int and 0 <= value <= sys.maxsize
 
 
 def _is_pair(value: object) -> bool:

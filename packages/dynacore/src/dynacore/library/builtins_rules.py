@@ -60,7 +60,7 @@ SEQUENCES: tuple[Any, ...] = ([], (), {}, {}.values(), {}.items(), set(), "", "Ã
 C_ITERATORS = [type(iter(made)) for made in (*SEQUENCES, reversed([]), reversed(()), reversed({}))]
 
 
-@rule(*(iterator.__next__ for iterator in C_ITERATORS), types.GeneratorType.__next__)  # type: ignore[attr-defined]
+@rule(*(iterator.__next__ for iterator in C_ITERATORS), types.GeneratorType.__next__)
 def iterator_next(m: Any, iterator: Value, /) -> Any:
     return next_call(m, iterator)
 
@@ -131,7 +131,7 @@ def constants(m: Any, iterable: Value) -> list[Any] | None:
     items = None if is_iterator(iterable) else items_of(m, iterable)
     if items is None or not all(type(item) is Const for item in items):
         return None
-    real = [item.value for item in items]  # type: ignore[attr-defined]
+    real = [item.value for item in items]
     return real if is_literal(real) else None
 
 
@@ -157,13 +157,13 @@ def sum_call(m: Any, iterable: Value, /, start: Value = Const(0)) -> Any:  # noq
     real = constants(m, iterable) if type(start) is Const else None
     if real is None:
         return m.push_python(functions.sum_, [iterable, start], {})
-    return folded(m, sum, real, start=start.value)  # type: ignore[attr-defined]
+    return folded(m, sum, real, start=start.value)
 
 
 @rule(functions.sum_numbers)
 def sum_numbers(m: Any, numbers: Value, start: Value) -> Any:
     """Ints that vary are added as an expression; floats that vary are taken as they are now."""
-    items = numbers.items  # type: ignore[attr-defined]
+    items = numbers.items
     if all(item.cls is not float for item in (start, *items)) and any(type(item) is Host for item in (start, *items)):
         total = start
         for item in items:

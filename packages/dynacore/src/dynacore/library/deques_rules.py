@@ -179,7 +179,7 @@ def deque_remove(m: Any, self: Value, item: Value, /) -> Value:
     if index is None or (index < 0 and type(item) is not Const):
         raise Break("compare-unknown", "deque.remove")
     if index < 0:
-        refuse(m, deque.remove, deque(), item.value)  # type: ignore[union-attr]
+        refuse(m, deque.remove, deque(), item.value)
     m.touch(target)
     del target.items[index]
     return NONE
@@ -259,6 +259,6 @@ def deque_mul(m: Any, self: Value, times: Value, /) -> Value:
     target = storage(self)
     made = deque_copy(m, target)
     items = target.items * repetitions(m, times, "deque")
-    made.items = []  # type: ignore[attr-defined]
-    put(m, made, items)  # type: ignore[arg-type]
+    made.items = []
+    put(m, made, items)
     return made

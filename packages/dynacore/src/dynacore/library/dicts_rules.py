@@ -152,8 +152,13 @@ def dict_get(m: Any, self: Value, key: Value, default: Value = NONE, /) -> Value
     return default if found is None else found
 
 
-@rule(*both("setdefault"))
-def dict_setdefault(m: Any, self: Value, key: Value, default: Value = NONE) -> Value:
+@rule(OrderedDict.setdefault)
+def ordered_setdefault(m: Any, self: Value, key: Value, default: Value = NONE) -> Value:
+    return dict_setdefault(m, self, key, default)
+
+
+@rule(dict.setdefault)
+def dict_setdefault(m: Any, self: Value, key: Value, default: Value = NONE, /) -> Value:
     target = storage(self)
     found = m.d_get(target, key)
     if found is None:
@@ -162,8 +167,13 @@ def dict_setdefault(m: Any, self: Value, key: Value, default: Value = NONE) -> V
     return found
 
 
-@rule(*both("pop"))
-def dict_pop(m: Any, self: Value, key: Value, default: Value | None = None) -> Value:
+@rule(OrderedDict.pop)
+def ordered_pop(m: Any, self: Value, key: Value, default: Value | None = None) -> Value:
+    return dict_pop(m, self, key, default)
+
+
+@rule(dict.pop)
+def dict_pop(m: Any, self: Value, key: Value, default: Value | None = None, /) -> Value:
     target = storage(self)
     found = m.d_get(target, key)
     if found is not None:
@@ -172,15 +182,23 @@ def dict_pop(m: Any, self: Value, key: Value, default: Value | None = None) -> V
     return m.throw(KeyError, key) if default is None else default
 
 
-@rule(*both("popitem"))
-def dict_popitem(m: Any, self: Value, last: Value = TRUE) -> Value:
-    target = storage(self)
+@rule(dict.popitem)
+def dict_popitem(m: Any, self: Value, /) -> Value:
+    return take(m, storage(self), dict.popitem, -1)
+
+
+@rule(OrderedDict.popitem)
+def ordered_popitem(m: Any, self: Value, last: Value = TRUE) -> Value:
+    return take(m, storage(self), OrderedDict.popitem, -1 if m.truth(m.settle(last)) else 0)
+
+
+def take(m: Any, target: DictObj, method: Any, place: int) -> Value:
+    """Remove the last or first pair."""
     pairs = m.d_items(target)
     if not pairs:
-        refuse(m, OrderedDict.popitem if issubclass(target.cls, OrderedDict) else dict.popitem, OrderedDict())
-    pair = pairs[-1 if m.truth(last) else 0]
-    m.d_del(target, pair[0])
-    return TupleObj(pair)
+        refuse(m, method, OrderedDict())
+    m.d_del(target, pairs[place][0])
+    return TupleObj(pairs[place])
 
 
 @rule(OrderedDict.move_to_end)

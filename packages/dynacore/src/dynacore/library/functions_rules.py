@@ -58,7 +58,7 @@ def made(m: Any, kind: type, args: tuple[Value, ...], kwargs: dict[str, Value] |
         return m.throw(TypeError, *error.args)
 
 
-def parts(self: Value, kind: type) -> tuple[Any, ...]:
+def parts(self: Value, kind: type) -> Any:
     """What an itemgetter, attrgetter or methodcaller was made of."""
     if type(self) is not Known or type(self.obj) is not kind:
         raise Break("call-arguments", kind.__name__)

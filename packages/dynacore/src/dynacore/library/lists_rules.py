@@ -8,6 +8,7 @@ from typing import Any
 from ..reasons import Break
 from ..values import NONE, Const, ListObj, SeqIter, Value
 from .arguments import as_index, contains, find, items_of, refuse
+from .folding import is_literal
 from .polyfills import constructors, functions
 from .registry import rule
 
@@ -158,7 +159,9 @@ def count(m: Any, items: Any, wanted: Value) -> Any:
 def sort_by(m: Any, self: Value, keys: Value, reverse: Value) -> Value:
     """The last step of sort() and sorted(): constants are ordered here, everything else by the real comparison."""
     target = storage(self)
-    real = m.constant_of(keys)
+    real = m.constant_of(keys) if m.is_constant(keys) else None
+    if not is_literal(real) or real is None:
+        raise Break("compare-unknown", "sort()")
     backwards = bool(m.constant_of(reverse))
     try:
         order = sorted(range(len(real)), key=real.__getitem__, reverse=backwards)

@@ -43,7 +43,7 @@ def float_call(m: Any, *args: Value) -> Any:
         v = args[0]
         if type(v) is Host and v.cls is float:
             return v
-        if type(v) is Host and v.cls in (int, bool) and v.cls is bool:
+        if type(v) is Host and v.cls is bool:
             return m.host("float({})", (v,), float(v.example))
         if type(v) is Host and v.cls is int and abs(v.example) < 2**53:
             m.require("(abs({}) < 2**53)", (v,), True)

@@ -118,7 +118,7 @@ def _numpy_float(function: Any, most: int) -> None:
     def sample(m: Any, *args: Value) -> Value:
         if len(args) > most or not all(type(arg) is Const and type(arg.value) in (int, float) for arg in args):
             raise Break("numpy", function.__name__)
-        if len(args) == 2 and function.__name__ == "normal" and args[1].value < 0:  # type: ignore[attr-defined]
+        if len(args) == 2 and function.__name__ == "normal" and args[1].value < 0:
             raise Break("numpy", function.__name__)
         return m.host_call(m.const(function), list(args), {}, 0.5)
 

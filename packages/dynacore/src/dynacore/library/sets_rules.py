@@ -65,7 +65,7 @@ def ordered(s: SetObj) -> list[Value]:
         raise Break("iterate-unknown", "a set whose order is only known when the program runs")
     if real is s.obj:
         # Equal sets may differ in order.
-        s.source.child("call", tuple).check("eq", tuple(real))  # type: ignore[union-attr]
+        s.source.child("call", tuple).check("eq", tuple(real))
     return [s.items[key] for key in real]
 
 
@@ -257,7 +257,7 @@ def _define(method: str, changing: str | None, operator: str | None) -> None:
     def change(m: Any, self: Value, *others: Value) -> Any:
         if changing == "update" and len(others) == 1 and operand(m, others[0]) is None:
             return m.push_python(constructors.set_fill, [self, others[0], NONE], {})
-        return in_place(m, self, others, changing)  # type: ignore[arg-type]
+        return in_place(m, self, others, changing)
 
     def operate(m: Any, self: Value, other: Value, /) -> Any:
         if type(self) is not SetObj or type(other) is not SetObj:
@@ -267,7 +267,7 @@ def _define(method: str, changing: str | None, operator: str | None) -> None:
     def operate_in_place(m: Any, self: Value, other: Value, /) -> Any:
         if type(other) is not SetObj:
             return m.const(NotImplemented)
-        in_place(m, self, (other,), changing)  # type: ignore[arg-type]
+        in_place(m, self, (other,), changing)
         return self
 
     rule(vars(set)[method], vars(frozenset)[method])(make)

@@ -13,7 +13,7 @@ from .lists_rules import count, repetitions
 from .polyfills import constructors
 from .registry import rule
 
-FieldGetter: Any = type(collections.namedtuple("Point", "x").x)  # type: ignore[attr-defined]
+FieldGetter: Any = type(collections.namedtuple("Point", "x").x)
 
 
 def storage(self: Value) -> TupleObj:
@@ -51,7 +51,7 @@ def field_get(m: Any, getter: Value, obj: Value, owner: Value | None = None, /) 
     """A field of a named tuple."""
     if m.is_none(obj):
         return getter
-    index = getter.obj.__reduce__()[1][0]  # type: ignore[attr-defined]
+    index = getter.obj.__reduce__()[1][0]
     items = storage(obj).items
     return items[index] if index < len(items) else m.throw(IndexError, "tuple index out of range")
 

@@ -81,8 +81,9 @@ class Owner:
             if not self.may_add(point, state):
                 return None
             _busy.capturing = True
+            capture = Capture(self, point, state)
             try:
-                entry = Capture(self, point, state).run()
+                entry = capture.run()
             except DynacoreError:
                 raise
             except Exception as error:
@@ -90,6 +91,7 @@ class Owner:
                 return None
             finally:
                 _busy.capturing = False
+                capture.dispose()
         return entry
 
     def may_add(self, point: Any, state: list[Any]) -> bool:
@@ -150,6 +152,7 @@ class Capture:
         self.point = point
         self.state = state
         self.began = time.perf_counter()
+        self.machine: Machine | None = None
 
     def run(self) -> Any:
         """Execute, emit, guard, install."""
@@ -157,6 +160,7 @@ class Capture:
         cause: Break | None = None
         for _ in range(MAX_RESTARTS):
             machine, outcome = self.execute(frozenset(forced))
+            self.machine = machine
             if isinstance(outcome, Stopped) and outcome.cause.code == "forced" and cause is not None:
                 outcome.cause = cause
             site = self.site(machine, outcome)
@@ -170,6 +174,12 @@ class Capture:
                 continue
             return self.install(machine, emitted, site)
         raise AssertionError("too many restarts of one capture")
+
+    def dispose(self) -> None:
+        """Let go of the call's objects."""
+        self.state = []
+        if self.machine is not None:
+            self.machine.dispose()
 
     def execute(self, forced: frozenset) -> tuple[Machine, Any]:
         """Run the machine."""
@@ -188,10 +198,8 @@ class Capture:
         machine.enter(frame, self.state, where.index, where.handlers, where.drop)
         try:
             machine.run()
-        except Finished as finished:
-            return machine, finished
-        except Stopped as stopped:
-            return machine, stopped
+        except (Finished, Stopped) as outcome:
+            return machine, without_frames(outcome)
         raise AssertionError("the machine ends with an outcome")
 
     def site(self, machine: Machine, outcome: Any) -> BreakSite | None:
@@ -206,6 +214,7 @@ class Capture:
         """Compile the graph, build the guards, add the entry."""
         if emitted.graph is not None:
             self.compile_graph(emitted)
+        machine.keep_apart()
         plan = Plan(machine.root, emitted.handed, machine.relations)
         guards = _C.Guards(plan.tree, len(plan.handed))
         entry = _C.Entry(guards, emitted.function(len(plan.handed)), boxed=emitted.boxed, data=plan.scalars)
@@ -251,6 +260,14 @@ class Capture:
         )
         if logs.enabled("guards"):
             logs.emit("guards", "\n".join(f"  {source} {name} {argument!r}" for source in machine.root.nodes() for name, argument in source.checks.values()))
+
+
+def without_frames(outcome: Any) -> Any:
+    """An outcome without its traceback, whose frames would keep the call's objects alive in a cycle."""
+    if isinstance(outcome, Stopped):
+        outcome.cause.__traceback__ = outcome.cause.__context__ = None
+    outcome.__context__ = None
+    return outcome.with_traceback(None)
 
 
 def compile_function(function: FunctionType, options: Options) -> Any:

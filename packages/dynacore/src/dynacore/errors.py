@@ -21,7 +21,7 @@ class ConfigError(DynacoreError, AttributeError):
 
 
 class BackendError(DynacoreError):
-    """A backend isn't known, raised, or broke the protocol of backends."""
+    """A backend can't be loaded, raised, or broke the protocol of backends."""
 
 
 class UnsupportedPython(DynacoreError, ImportError):

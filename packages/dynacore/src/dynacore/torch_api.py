@@ -33,6 +33,7 @@ def op_namespaces() -> Iterator[Any]:
             yield namespace
 
 
+@functools.cache
 def overload_tags(name: str) -> set[Any]:
     """The tags of all overloads of the ATen operation `name`; empty when there is none."""
     packet = getattr(torch.ops.aten, name, None)
@@ -41,6 +42,7 @@ def overload_tags(name: str) -> set[Any]:
     return {tag for overload in packet.overloads() for tag in getattr(packet, overload).tags}
 
 
+@functools.cache
 def is_view_op(name: str) -> bool:
     """Whether the ATen operation `name` only makes views."""
     packet = getattr(torch.ops.aten, name, None)
@@ -72,6 +74,7 @@ any_autocast_enabled = torch._C._is_any_autocast_enabled
 function_mode_depth = torch._C._len_torch_function_stack
 dispatch_mode_depth = torch._C._len_torch_dispatch_stack
 functorch_interpreter = torch._C._functorch.peek_interpreter_stack
+log_api_usage_once = torch._C._log_api_usage_once
 is_compiling = torch._utils.is_compiling
 is_scripting = torch._jit_internal.is_scripting
 has_torch_function = torch._C._has_torch_function

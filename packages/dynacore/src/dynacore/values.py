@@ -116,7 +116,7 @@ class Tensor(Value):
 class Obj(Value):
     """An object with state that the program can reach: an instance of any class that we can model."""
 
-    __slots__ = ("attrs", "changed", "cls", "obj")
+    __slots__ = ("attrs", "changed", "cls", "namespace", "obj")
 
     def __init__(self, cls: type, obj: Any = None, source: Source | None = None):
         self.cls = cls
@@ -124,6 +124,8 @@ class Obj(Value):
         self.source = source
         #: attributes set or deleted here (for a made object: all of them)
         self.attrs: dict[str, Value] = {}
+        #: the instance's `__dict__`, once the program asked for it: attributes are in there from then on
+        self.namespace: DictObj | None = None
         self.changed = False
 
     def __repr__(self) -> str:

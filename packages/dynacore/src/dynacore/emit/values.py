@@ -212,6 +212,10 @@ class Rebuilder:
 
     def attributes(self, v: Obj, name: str) -> None:
         """Set the attributes of a made object, past its class's own `__setattr__`."""
+        if v.namespace is not None:
+            self.names[id(v.namespace)] = f"{name}.__dict__"
+            for key, item in list(v.namespace.items.values()):
+                self.lines.append(f"{name}.__dict__[{self.get(key)}] = {self.get(item)}")
         for attribute, value in list(v.attrs.items()):
             if value is DELETED or (attribute == "default_factory" and isinstance(v, DictObj)):
                 continue

@@ -36,6 +36,8 @@ def channels_last(shape: Sequence[int]) -> tuple[int, ...]:
 def packed(shape: Iterable[int], dtype: torch.dtype) -> Spec:
     """A contiguous result."""
     shape = tuple(shape)
+    if 0 in shape:
+        raise Declined
     return shape, contiguous(shape), dtype
 
 

@@ -11,11 +11,11 @@ from typing import Any
 import torch
 
 from ..reasons import Break
-from ..torch_api import InferenceMode, set_conj, set_grad_enabled, set_neg
+from ..torch_api import InferenceMode, is_view_op, set_conj, set_grad_enabled, set_neg
 from . import shapes_nn  # noqa: F401  (fills QUICK)
 from .arguments import Arguments
 from .layouts import Spec
-from .shapes import QUICK
+from .shapes import QUICK, WITHOUT_GRAD
 from .state import TorchState
 
 META = torch.device("meta")
@@ -103,8 +103,24 @@ def run(call: Arguments, state: TorchState) -> Any:
         except Exception:  # the rule doesn't cover these arguments, or they are wrong, which the operation will say
             pass
         else:
-            return made(spec, state.grad and any(tensor.fake.requires_grad for tensor in call.tensors))
+            grad = state.grad and call.name not in WITHOUT_GRAD
+            return made(spec, grad and any(tensor.fake.requires_grad for tensor in call.tensors))
+    if call.name.endswith("_") and not call.name.startswith("__"):
+        check_in_place(call)
     return call.run(*call.args, **call.kwargs)
+
+
+def check_in_place(call: Arguments) -> None:
+    """Decline an in-place operation whose result doesn't fit its tensor: stand-ins would take it."""
+    plain = call.name[:-1]
+    function = getattr(torch.Tensor, plain, None)
+    target = call.args[0] if call.args else None
+    if function is None or not isinstance(target, torch.Tensor) or is_view_op(plain):
+        return
+    with torch.no_grad():
+        result = function(*call.args, **call.kwargs)
+    if result.shape != target.shape or not torch.can_cast(result.dtype, target.dtype):
+        raise Break("op-failed-on-meta", f"{call.name}: the result doesn't fit the tensor")
 
 
 def made(spec: Spec | tuple[Spec | None, ...] | None, grad: bool) -> Any:

@@ -16,6 +16,9 @@ from .layouts import Declined, Spec, broadcast, dim_of, packed, pointwise
 
 QUICK: dict[str, Callable[..., Any]] = {}
 
+#: operations whose result never requires grad, whatever their arguments do
+WITHOUT_GRAD = frozenset("zeros_like ones_like empty_like rand_like randn_like".split())
+
 
 def quick(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a quick rule under the names of the operations that it covers."""

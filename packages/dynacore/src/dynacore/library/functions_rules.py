@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 import types
 from typing import Any
@@ -43,6 +44,27 @@ def function_get(m: Any, self: Value, obj: Value, owner: Value | None = None, /)
     if m.is_none(obj) and owner is not None and not m.is_none(owner):
         return self
     return Bound(self, obj, types.MethodType)
+
+
+@rule(inspect.signature)
+def signature(m: Any, function: Value, /) -> Value:
+    """The signature of a Python function or method: it follows from the function's fields, which are guarded."""
+    real = function.func if type(function) is Bound and function.cls is types.MethodType else function
+    if type(real) is not Known or type(real.obj) is not types.FunctionType:
+        raise Break("call-unknown-callable", "inspect.signature")
+    inner: Any = real
+    while True:
+        m.pin(inner)
+        m.signature_of(inner)
+        if "__signature__" in vars(inner.obj) or len(vars(inner.obj)) > 1:
+            raise Break("call-unknown-callable", "inspect.signature")
+        if "__wrapped__" not in vars(inner.obj):
+            break
+        inner = m.getattr(inner, "__wrapped__")
+        if type(inner) is not Known or type(inner.obj) is not types.FunctionType:
+            raise Break("call-unknown-callable", "inspect.signature")
+    bound = real.obj if real is function else types.MethodType(real.obj, inspect)
+    return m.known(inspect.signature(bound))
 
 
 # -- operator --------------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import os
 import sys
 import threading
 import time
-import types
 import warnings
 import weakref
 from typing import Any
@@ -38,7 +37,7 @@ TABLE: dict[str, tuple[Any, ...]] = {
     "class-body": (builtins.__build_class__,),
     "import": (__import__,),
     "weakref": (weakref.ref, weakref.proxy, weakref.ref.__call__),
-    "construct-unknown": (types.MappingProxyType, memoryview, bytearray),
+    "construct-unknown": (memoryview, bytearray),
 }  # fmt: skip
 
 

@@ -34,6 +34,7 @@ def _refuse(code: str, name: str, m: Any, *args: Value, **kwargs: Value) -> Valu
 constant(torch.compiler.is_compiling, torch.compiler.is_dynamo_compiling, torch_api.is_compiling, value=TRUE)
 constant(torch.compiler.is_exporting, torch.jit.is_scripting, torch_api.is_scripting, torch.jit.is_tracing, value=FALSE)
 constant(torch_api.get_tracing_state, value=NONE)
+constant(torch_api.log_api_usage_once, value=NONE)  # counts uses inside torch's builds; nothing reads it
 
 # -- grad mode ----------------------------------------------------------------------------------------------------------
 
@@ -218,6 +219,18 @@ def size(m: Any, items: Value = TupleObj(())) -> Value:  # noqa: B008
     if any(value.cls is not int for value in values):
         raise Break("construct-unknown", "torch.Size")
     return TupleObj(values, torch.Size)
+
+
+def size_concatenation(m: Any, left: Value, right: Value) -> Value:
+    """`size + tuple` and `tuple + size` are sizes."""
+    if type(left) is not TupleObj or type(right) is not TupleObj:
+        return Const(NotImplemented)
+    return TupleObj((*left.items, *right.items), torch.Size)
+
+
+for _name in {"__add__", "__radd__"} & vars(torch.Size).keys():
+    _swapped = _name == "__radd__"
+    rule(vars(torch.Size)[_name])(lambda m, a, b, swap=_swapped: size_concatenation(m, *((b, a) if swap else (a, b))))
 
 
 @rule(torch.Size.numel)

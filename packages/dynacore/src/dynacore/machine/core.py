@@ -18,7 +18,7 @@ from ..library import load as load_library
 from ..objects import Objects
 from ..reasons import Break
 from ..sources import Source
-from ..values import PUSHED, Cell, ExcObj, Known, Pending, Raised, Super, Value
+from ..values import PUSHED, Cell, ExcObj, Known, Obj, Pending, Raised, Super, Value
 from .frame import NULL, Frame
 
 #: one handler per neutral operation, filled by the `handlers_*` modules
@@ -86,7 +86,8 @@ class Machine(Objects):
             elif type(obj) is CellType:
                 frame.slots[i] = self.wrap(obj, source)
             else:
-                frame.slots[i] = Pending(obj, source)
+                frame.slots[i] = pending = Pending(obj, source)
+                self.keep.append(pending)
         for i, obj in enumerate(state[n:], n):
             source = self.root.child("arg", i)
             if obj is NULL_OBJECT:
@@ -183,10 +184,10 @@ class Machine(Objects):
             depth -= 1
         else:
             raise Break("exception-uncaught", exc.cls.__name__)
-        for frame in self.frames[depth + 1 :]:
-            exc.trace.append((frame.code, frame.line))
-            if frame.gen is not None:
-                frame.gen.frame, frame.gen.running = None, False
+        for left in reversed(self.frames[depth + 1 :]):
+            exc.trace.append((left.code, left.line))
+            if left.gen is not None:
+                left.gen.frame, left.gen.running = None, False
         del self.frames[depth + 1 :]
         if self.exit_iteration(frame, exc):
             self.finish_iteration(frame, exc)
@@ -276,6 +277,32 @@ class Machine(Objects):
         handler = HANDLERS[frame.ins.op]
         assert handler is not None
         handler(self, frame, frame.ins)
+
+    def dispose(self) -> None:
+        """Let go of the user's objects at once: they must not live until the next garbage collection."""
+        for value in self.seen.values():
+            if hasattr(value, "obj"):
+                value.obj = None
+        for kept in self.keep:
+            if type(kept) is Pending:
+                kept.obj = None
+        for frame in (self.outermost, *self.frames):
+            frame.slots.clear()
+            frame.stack.clear()
+            frame.saved.clear()
+        self.frames.clear()
+        self.seen.clear()
+        self.keep.clear()
+        self.touched.clear()
+
+    def keep_apart(self) -> None:
+        """Guard that changed objects from outside aren't also what was found in other places."""
+        others = [v for v in self.seen.values() if isinstance(v, Obj) and v.obj is not None and v.source is not None]
+        for changed in list(self.touched.values()):
+            if isinstance(changed, Obj) and changed.obj is not None and changed.source is not None:
+                for other in others:
+                    if other is not changed and type(other) is type(changed):
+                        self.differ(changed, other)
 
     def restore(self, frame: Frame, saved: list[Value]) -> None:
         """Put `frame` back to before its current instruction."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from typing import Any
 
+from .._C import attribute_slots
 from ..library.registry import RULES, STANDS_FOR
 from ..reasons import Break
+from ..torch_api import device_types
 from ..values import DELETED, PUSHED, Bound, Cell, Const, DictObj, ExcObj, Func, GenObj, Known, Obj, Super, Tensor, TupleObj, Value
 from .wrapping import FUNCTION, is_heap
 
@@ -78,12 +81,14 @@ class Attributes:
             return self.tensor_getattr(v, name)
         cls = v.cls
         getter = self.lookup_type(cls, "__getattribute__")
-        if getter is GENERIC_GET:
+        if getter is GENERIC_GET or type(getter) is not FUNCTION and generic_slots(cls)[0]:
             found = self.generic_getattr(v, cls, name)
         elif getter is TYPE_GET:
             found = self.type_getattr(v, name)
         elif getter is MODULE_GET:
             return self.module_getattr(v, name)
+        elif cls is METHOD and type(v) is Bound:
+            return self.method_getattr(v, name)
         elif type(getter) is FUNCTION:
             hook = self.lookup_type(cls, "__getattr__")
             if hook is MISSING:
@@ -132,6 +137,9 @@ class Attributes:
         if kind is Const:
             return MISSING if not hasattr(v.value, "__dict__") else self.real_attr(v, v.value, name)
         if kind is not Known:
+            namespace = v.namespace  # type: ignore[attr-defined]
+            if namespace is not None:
+                return self.d_get_str(namespace, name) or MISSING
             own = v.attrs.get(name)  # type: ignore[attr-defined]
             if own is not None:
                 return MISSING if own is DELETED else own
@@ -206,6 +214,9 @@ class Attributes:
             if type(v) is Const:
                 return self.const_field(found, v)
             raise Break("attribute-unknown", f"{cls.__name__}.{name}")
+        if found.__objclass__ in FROZEN or found.__objclass__ in device_types():
+            self.pin(v)
+            return self.const(found.__get__(obj, type(obj)))
         if type(found) is types.GetSetDescriptorType and not self.readable_field(found, v):
             raise Break("attribute-unknown", f"{cls.__name__}.{name}")
         source = v.source or self.root.child("const", obj)
@@ -268,17 +279,35 @@ class Attributes:
     def namespace_of(self, v: Value) -> Any:
         """`v.__dict__` of an instance or module."""
         obj = getattr(v, "obj", None)
+        if isinstance(v, Obj) and not isinstance(v, (Func, Bound)):
+            return v.namespace or self.open_namespace(v)
         if obj is None or isinstance(obj, type):
             raise Break("attribute-unknown", "__dict__")
-        if getattr(v, "attrs", None):
-            raise Break("attribute-unknown", "__dict__ of a changed object")
         namespace = instance_dict(obj)
         if namespace is None:
             return MISSING
-        if type(v) is Obj:
-            self.shared_dict.add(id(v))  # from now on attribute writes go to the dict value
         source = v.source or self.root.child("const", obj)
         return self.wrap(namespace, source.child("dict"))
+
+    def open_namespace(self, v: Obj) -> Any:
+        """From now on the attributes of `v` live in a dict that the program may hold."""
+        if not has_dict(v.cls):
+            return MISSING
+        if v.obj is None:
+            v.namespace = DictObj()
+        else:
+            v.namespace = self.wrap(instance_dict(v.obj), v.source.child("dict"))  # type: ignore[union-attr, assignment]
+        for name in [name for name in v.attrs if not self.is_slot(v.cls, name)]:
+            value = v.attrs.pop(name)
+            if value is DELETED:
+                self.d_del(v.namespace, Const(name))
+            else:
+                self.d_set(v.namespace, Const(name), value)
+        return v.namespace
+
+    def is_slot(self, cls: type, name: str) -> bool:
+        """Whether an attribute is stored in a slot of the object."""
+        return type(self.lookup_type(cls, name)) is types.MemberDescriptorType
 
     # -- types, modules, super --------------------------------------------------------------------------------------------------
 
@@ -330,6 +359,16 @@ class Attributes:
         if type(getter) is FUNCTION:
             return self.call_real_function(getter, [self.known(found), self.const(None), self.const(cls)])
         raise Break("attribute-unknown", f"{cls.__name__}.{name}")
+
+    def method_getattr(self, v: Bound, name: str) -> Value:
+        """An attribute of a bound method: its own, then its function's."""
+        if name == "__func__":
+            return v.func
+        if name == "__self__":
+            return v.self
+        if name == "__class__" or name.startswith("__") and name in METHOD.__dict__ and name not in ("__doc__",):
+            raise Break("attribute-unknown", f"method.{name}")
+        return self.getattr(v.func, name)
 
     def module_getattr(self, v: Known, name: str) -> Value:
         """An attribute of a module: its dict, then its `__getattr__`."""
@@ -404,7 +443,7 @@ class Attributes:
     def setattr(self, v: Value, name: str, value: Value) -> Any:
         """`v.name = value`; PUSHED when Python code has to run for it (its result is to be dropped)."""
         setter = self.lookup_type(v.cls, "__setattr__")
-        if setter is GENERIC_SET and type(v) is not Tensor:
+        if (setter is GENERIC_SET or type(setter) is not FUNCTION and generic_slots(v.cls)[1]) and type(v) is not Tensor:
             return self.generic_setattr(v, name, value)
         if type(setter) is FUNCTION and type(v) is not Tensor:
             return self.call_real_function(setter, [v, Const(name), value])
@@ -413,7 +452,7 @@ class Attributes:
     def delattr(self, v: Value, name: str) -> Any:
         """`del v.name`."""
         setter = self.lookup_type(v.cls, "__delattr__")
-        if setter is GENERIC_DEL:
+        if setter is GENERIC_DEL or type(setter) is not FUNCTION and generic_slots(v.cls)[1]:
             return self.generic_setattr(v, name, DELETED)
         if type(setter) is FUNCTION:
             return self.call_real_function(setter, [v, Const(name)])
@@ -431,9 +470,14 @@ class Attributes:
             raise Break("setattr-unknown", f"{cls.__name__}.{name}")
         if value is DELETED and self.instance_attr(v, name) is MISSING:
             self.throw(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
-        if id(v) in self.shared_dict or self.seen.get(id(instance_dict(v.obj))) is not None:
-            namespace = self.wrap(instance_dict(v.obj), v.source.child("dict"))  # type: ignore[union-attr]
-            return self.d_del(namespace, Const(name)) if value is DELETED else self.d_set(namespace, Const(name), value)
+        if v.namespace is None and v.obj is not None and id(instance_dict(v.obj)) in self.seen:
+            self.open_namespace(v)
+        if v.namespace is not None:
+            if value is DELETED:
+                self.d_del(v.namespace, Const(name))
+            else:
+                self.d_set(v.namespace, Const(name), value)
+            return None
         self.touch(v)
         if value is DELETED and v.obj is None:
             del v.attrs[name]
@@ -488,7 +532,13 @@ STABLE_FIELDS = frozenset(
     {("partial", "func"), ("partial", "args"), ("partial", "keywords"), ("method", "__doc__"), ("property", "__isabstractmethod__")}
     | {("BaseException", "args"), ("slice", "start")}
 )
+#: types of C whose objects never change
+FROZEN = (types.CodeType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MemberDescriptorType, types.GetSetDescriptorType)
 FUNCTION_FIELDS = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__defaults__", "__kwdefaults__", "__annotations__", "__wrapped__"})
+
+
+#: type -> whether its instances' attributes are (read, written) by the generic algorithm; for types that have no Python hook
+generic_slots = functools.lru_cache(maxsize=4096)(attribute_slots)
 
 
 def getattribute_then_getattr(getattribute, getattr_hook, obj, name):

@@ -10,6 +10,10 @@ from .attributes import MISSING
 from .operators import COMPARE, PLAIN
 from .wrapping import FUNCTION
 
+#: types whose equal objects are one
+SINGLETONS = (type(None), bool, type(Ellipsis), type(NotImplemented))
+#: types whose unequal objects can't be one (a NaN isn't equal to itself)
+ORDINARY = (int, str, bytes, tuple)
 OBJECT_EQ, OBJECT_NE, OBJECT_HASH = object.__eq__, object.__ne__, object.__hash__
 
 
@@ -65,12 +69,13 @@ class Compare:
         return getattr(method, "__objclass__", None) in (int, str, float, bytes, type(None), tuple, list, dict, set, frozenset, range, slice, type)
 
     def compare_default(self, symbol: str, a: Value, b: Value) -> Value:
-        """Without a method that knows both: identity."""
-        if symbol in ("==", "!="):
+        """Without a method in Python: identity where that is all both know, a fold where both are constant."""
+        methods = {self.lookup_type(v.cls, "__eq__") for v in (a, b)}
+        if symbol in ("==", "!=") and methods <= {OBJECT_EQ, MISSING}:
             same = self.identical(a, b)
             return self.const(same if symbol == "==" else not same)
-        if self.lookup_type(a.cls, f"__{COMPARE[symbol][0]}__") in (getattr(object, f"__{COMPARE[symbol][0]}__"), MISSING):
-            self.throw(TypeError, f"'{symbol}' not supported between instances of '{a.cls.__name__}' and '{b.cls.__name__}'")
+        if self.is_constant(a) and self.is_constant(b):
+            return self.fold(COMPARE[symbol][2], [a, b], {})
         raise Break("operator-unknown", f"{a.cls.__name__} {symbol} {b.cls.__name__}")
 
     def identical(self, a: Value, b: Value) -> bool:
@@ -83,9 +88,9 @@ class Compare:
                 return False
             raise Break("operator-unknown", "identity of a number")
         if type(a) is Const and type(b) is Const:
-            if a.cls is not b.cls:
+            if a.cls is not b.cls or not a.value == b.value and a.cls in ORDINARY:
                 return False
-            if a.value is b.value or a.cls in (int, float, str, bytes, complex, tuple) and a.value != b.value:
+            if a.cls in SINGLETONS or a.cls is int and -5 <= a.value <= 256:
                 return a.value is b.value
             raise Break("operator-unknown", f"identity of equal {a.cls.__name__}s")
         if type(a) is Const or type(b) is Const:
@@ -141,8 +146,7 @@ class Compare:
 
     def by_identity(self, v: Value) -> bool:
         """Whether `==` on this object is `is`."""
-        method = self.lookup_type(v.cls, "__eq__")
-        return method is OBJECT_EQ or method is type.__eq__ if hasattr(type, "__eq__") else method is OBJECT_EQ
+        return self.lookup_type(v.cls, "__eq__") is OBJECT_EQ
 
     def plain_container(self, v: Value) -> bool:
         """Whether a container's comparison is that of its builtin base."""

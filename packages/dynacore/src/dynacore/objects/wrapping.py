@@ -63,7 +63,6 @@ class Wrapping:
         self.touched: dict[int, Obj] = {}  # changed values, in order of their first change
         self.relations: list[tuple] = []  # ("same", source, source), ("rel", text, operands, outcome)
         self.steps_host: list[tuple] = []  # host calls of the entry, in order
-        self.shared_dict: set[int] = set()  # ids of values whose `__dict__` the program holds as a dict
 
     # -- constants ----------------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import types
 
 from ...values import DELETED
 from ..registry import polyfill
@@ -109,6 +110,58 @@ class Partial:
 
     def __call__(self, /, *args, **keywords):
         return self.func(*self.args, *args, **{**self.keywords, **keywords})
+
+
+@polyfill(types.MappingProxyType)
+class MappingProxy:
+    rebuild = "type(type.__dict__)({mapping})"
+
+    def __init__(self, mapping, /):
+        if not hasattr(mapping, "__getitem__") or isinstance(mapping, (list, tuple)):
+            raise TypeError(f"mappingproxy() argument must be a mapping, not {type(mapping).__name__}")
+        self.mapping = mapping
+
+    def __len__(self):
+        return len(self.mapping)
+
+    def __getitem__(self, key):
+        return self.mapping[key]
+
+    def __contains__(self, key):
+        return key in self.mapping
+
+    def __iter__(self):
+        return iter(self.mapping)
+
+    def __reversed__(self):
+        return reversed(self.mapping)
+
+    def __repr__(self):
+        return f"mappingproxy({self.mapping!r})"
+
+    def __eq__(self, other):
+        return self.mapping == other
+
+    def __hash__(self):
+        return hash(self.mapping)
+
+    def __or__(self, other):
+        return self.mapping | other
+
+    def keys(self):
+        return self.mapping.keys()
+
+    def values(self):
+        return self.mapping.values()
+
+    def items(self):
+        return self.mapping.items()
+
+    def get(self, key, default=None, /):
+        return self.mapping.get(key, default)
+
+    def copy(self):
+        return self.mapping.copy()
 
 
 @polyfill(functools.cached_property.__get__)

@@ -266,12 +266,11 @@ def test_reference_counts_stay():
 
 def test_everything_can_be_collected():
     def make():
-        where = C.Point(None, never, code=identity.__code__)
-        function = C.Compiled(identity, where)
         loop = Thing()
+        where = C.Point(lambda where, state: loop, never, code=identity.__code__)
+        function = C.Compiled(identity, where)
         loop.where, loop.function = where, function
         where.data = loop
-        where.miss = lambda where, state: loop
         where.handlers = ((ValueError, where, 0, True, None),)
         guards = C.Guards(root(node("const", loop, node("dict"))), 0)
         entry = C.Entry(guards, lambda: function, data=loop)

@@ -77,19 +77,20 @@ module_attribute_slots(PyObject *module, PyObject *type)
                          t->tp_setattro == PyObject_GenericSetAttr ? Py_True : Py_False);
 }
 
+/* What this interpreter lets the guards remember. */
 static int
 add_capabilities(PyObject *module)
 {
-    PyObject *empty = PyDict_New();
-    if (empty == NULL) {
+    PyObject *dict = PyModule_GetDict(module);
+    PyObject *name = PyUnicode_InternFromString("__name__");
+    if (name == NULL) {
         return -1;
     }
-    (void)_PyType_Lookup(&PyDict_Type, empty); /* gives the type its version */
-    PyErr_Clear();
+    (void)_PyType_Lookup(Py_TYPE(dict), name); /* a look-up gives a type its version */
+    Py_DECREF(name);
     PyObject *capabilities =
-        Py_BuildValue("{s:O,s:O}", "dict_versions", cpython_dict_version(empty) != NULL ? Py_True : Py_False,
-                      "type_versions", cpython_type_version(&PyDict_Type) != NULL ? Py_True : Py_False);
-    Py_DECREF(empty);
+        Py_BuildValue("{s:O,s:O}", "dict_versions", cpython_dict_version(dict) != NULL ? Py_True : Py_False,
+                      "type_versions", cpython_type_version(Py_TYPE(dict)) != NULL ? Py_True : Py_False);
     int result = capabilities != NULL ? PyModule_AddObjectRef(module, "capabilities", capabilities) : -1;
     Py_XDECREF(capabilities);
     return result;

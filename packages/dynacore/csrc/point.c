@@ -255,8 +255,8 @@ static PyMethodDef point_methods[] = {
 };
 
 static PyMemberDef point_members[] = {
-    {"miss", T_OBJECT, offsetof(Point, miss), 0, "miss(point, state) -> Entry or None"},
-    {"fallback", T_OBJECT, offsetof(Point, fallback), 0, "fallback(state) -> value"},
+    {"miss", T_OBJECT, offsetof(Point, miss), READONLY, "miss(point, state) -> Entry or None"},
+    {"fallback", T_OBJECT, offsetof(Point, fallback), READONLY, "fallback(state) -> value"},
     {"code", T_OBJECT, offsetof(Point, code), READONLY, "the code object that the point lies in"},
     {"line", T_INT, offsetof(Point, line), 0, "line for tracebacks"},
     {"lasti", T_INT, offsetof(Point, lasti), 0, "offset of the instruction for tracebacks, -1: not known"},

@@ -277,9 +277,11 @@ waiting_raise(Waiting *waiting)
     PyObject *exc = cpython_take_exception();
     while (waiting->count > 0) {
         Frame frame = waiting->frames[--waiting->count];
-        traceback_add(exc, frame.point);
         PyObject *handlers = Py_NewRef(frame.point->handlers);
         PyObject *handler = find_handler(handlers, exc);
+        if (handler == NULL || PyTuple_GET_ITEM(handler, 3) == Py_True) { /* else nobody sees the exception again */
+            traceback_add(exc, frame.point);
+        }
         int failed = handler != NULL && frame_handle(&frame, handler, exc) < 0;
         Py_DECREF(handlers);
         if (handler != NULL && !failed) {

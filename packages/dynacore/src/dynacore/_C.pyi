@@ -54,8 +54,6 @@ class Entry:
 class Point:
     """A place where execution can be entered."""
 
-    miss: Callable[[Point, list[Any]], Entry | None] | None
-    fallback: Callable[[list[Any]], Any]
     line: int
     lasti: int
     """Offset of the instruction that tracebacks mark; -1 (at first): none."""
@@ -72,6 +70,10 @@ class Point:
         line: int = 0,
         data: Any = None,
     ) -> Point: ...
+    @property
+    def miss(self) -> Callable[[Point, list[Any]], Entry | None] | None: ...
+    @property
+    def fallback(self) -> Callable[[list[Any]], Any]: ...
     @property
     def code(self) -> CodeType | None: ...
     @property

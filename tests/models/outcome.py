@@ -31,12 +31,12 @@ def outcome(run):
 
 
 def lines_in(exception, code_name):
-    """Line numbers of the traceback's entries for frames of that name."""
+    """Of the traceback's entries for frames of that name: the line, and the one at which the frame ended."""
     lines = []
     traceback = exception and exception.__traceback__
     while traceback is not None:
         if traceback.tb_frame.f_code.co_name == code_name:
-            lines.append(traceback.tb_lineno)
+            lines.append((traceback.tb_lineno, traceback.tb_frame.f_lineno))
         traceback = traceback.tb_next
     return lines
 

@@ -184,6 +184,48 @@ def test_locals_are_those_of_the_user():
         assert resumed(frame)() == (["a", "c", "kept"], 1)
 
 
+def profiled(function, error):
+    """The events of the function's frame, with lines counted from its first."""
+    events = []
+
+    def profile(frame, event, argument):
+        if frame.f_code.co_name == function.__name__ and event in ("call", "return"):
+            events.append((event, frame.f_lineno - function.__code__.co_firstlineno))
+
+    sys.setprofile(profile)
+    try:
+        with pytest.raises(error):
+            function()
+    finally:
+        sys.setprofile(None)
+    return events
+
+
+def test_profilers_see_balanced_events():
+    frame = stopped(chained, ([1],), lambda instr: instr.op is Op.BINARY)
+    assert profiled(resumed(frame), TypeError) == [("call", 1), ("return", 1)]
+
+
+def blames_its_body(manager):
+    with manager:
+        (lambda: None)()
+        manager.missing()
+    return manager
+
+
+class Quiet:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *what):
+        return False
+
+
+def test_the_line_to_blame_survives_a_handler():
+    frame = stopped(blames_its_body, (Quiet(),), lambda instr: instr.op is Op.CALL_EXIT)
+    assert profiled(resumed(frame), AttributeError) == [("call", 1), ("return", 3)]
+
+
 class Old:
     def name(self):
         return "old"

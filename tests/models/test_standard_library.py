@@ -20,8 +20,7 @@ from bytecode_models.decode import raw_instructions
 from bytecode_models.effects import effect
 from bytecode_models.tables import read_exception_table, write_exception_table
 
-FULL = bool(os.environ.get("BYTECODE_MODELS_FULL"))
-ONE_IN = 1 if FULL else 15  # files
+ONE_IN = 1 if os.environ.get("BYTECODE_MODELS_FULL") else 15  # files
 FOLDED = {"CACHE", "EXTENDED_ARG", "PRECALL", "KW_NAMES"}
 # dis counts what specialised forms or the compiler's view leave on the stack.
 OTHER_EFFECT = {"FOR_ITER", "SEND", "RETURN_GENERATOR"}
@@ -134,7 +133,7 @@ def test_entered_code_is_the_original_behind_a_prefix(some_codes):
         if not program.is_function or program.is_async_generator:
             continue
         reachable = [instr for instr in program.instrs if program.depths[instr.index] is not None]
-        for instr in reachable if FULL else reachable[:: max(1, len(reachable) // 3)]:
+        for instr in reachable[:: max(1, len(reachable) // 3)]:
             check_entered(code, enter(code, program, instr.index), program.names, instr)
 
 

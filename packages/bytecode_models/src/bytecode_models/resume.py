@@ -144,7 +144,7 @@ class _Encoder:
         units = len(prefix) // 2
         prefix += model.assemble([("NOP", 0)])
         instr = self.program.instrs[self.layout.at]
-        names = tuple(f".{n}" for n in range(self.extra))
+        names = tuple(f".live{n}" for n in range(self.extra))
         code = original.replace(
             co_code=prefix + original.co_code,
             co_linetable=write_locations(units, original.co_firstlineno, instr.positions) + original.co_linetable,

@@ -2,6 +2,15 @@
 #include "core.h"
 #include <frameobject.h>
 
+/* A code object to show in place of the user's: a frame of that one, which has cells that were never made, can't be looked into. */
+static PyCodeObject *
+make_code(const Point *point)
+{
+    PyCodeObject *code = (PyCodeObject *)point->code;
+    const char *filename = PyUnicode_AsUTF8(code->co_filename), *name = PyUnicode_AsUTF8(code->co_name);
+    return filename != NULL && name != NULL ? PyCode_NewEmpty(filename, name, point->line) : NULL;
+}
+
 static PyObject *
 make_traceback(PyObject *next, const Point *point)
 {
@@ -10,10 +19,11 @@ make_traceback(PyObject *next, const Point *point)
         return NULL;
     }
     PyObject *traceback = NULL;
-    PyFrameObject *frame = PyFrame_New(PyThreadState_Get(), (PyCodeObject *)point->code, globals, NULL);
+    PyCodeObject *code = make_code(point);
+    PyFrameObject *frame = code != NULL ? PyFrame_New(PyThreadState_Get(), code, globals, NULL) : NULL;
+    Py_XDECREF(code);
     if (frame != NULL) {
-        traceback = PyObject_CallFunction((PyObject *)&PyTraceBack_Type, "OOii", next != NULL ? next : Py_None, frame,
-                                          point->lasti, point->line);
+        traceback = PyObject_CallFunction((PyObject *)&PyTraceBack_Type, "OOii", next != NULL ? next : Py_None, frame, 0, point->line);
         Py_DECREF(frame);
     }
     Py_DECREF(globals);

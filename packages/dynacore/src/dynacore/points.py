@@ -98,6 +98,8 @@ class PointData:
         if where.drop:
             stack.pop()
         handled = stack[where.handlers[-1] + 1] if where.handlers else None
+        if not isinstance(handled, BaseException) and where.handlers:
+            handled = stack[-1]  # on its way out of the handler
         function: FunctionType = resume_function(where.code, where.index, self.globals, slots, stack, handled=handled)
         del slots, stack, handled
         return function()

@@ -68,6 +68,21 @@ class Pending(Value):
         self.source = source
 
 
+class Opaque(Value):
+    """An object that can be handed on but not used: `why` is the (code, detail) of the break when it is."""
+
+    __slots__ = ("obj", "why")
+
+    def __init__(self, obj: Any, source: Source, why: tuple[str, str]):
+        self.obj = obj
+        self.source = source
+        self.why = why
+
+    @property
+    def cls(self) -> type:  # type: ignore[override]
+        return type(self.obj)
+
+
 class Host(Value):
     """A scalar that only the running entry knows: an argument that varies, or an expression over such.
 

@@ -292,6 +292,8 @@ class Rebuilder:
     def bound(self, v: Bound) -> str:
         if v.cls is types.MethodType:
             return self.assign(v, f"{self.constant(types.MethodType)}({self.get(v.func)}, {self.get(v.self)})")
+        if isinstance(v.func, Known) and type(v.func.obj) is types.ClassMethodDescriptorType:
+            return self.assign(v, f"{self.get(v.func)}.__get__(None, {self.get(v.self)})")
         return self.assign(v, f"{self.get(v.func)}.__get__({self.get(v.self)}, type({self.get(v.self)}))")
 
     def super_(self, v: Super) -> str:
@@ -332,7 +334,7 @@ class Rebuilder:
         frame = v.frame
         slots = ", ".join("UNBOUND_SLOT" if s is None else self.get(s) for s in frame.slots)
         stack = self.many(frame.stack)
-        handled = self.get(frame.stack[frame.handlers[-1] + 1]) if frame.handlers else None
+        handled = self.get(frame.handled[-1]) if frame.handled else None
         return self.assign(
             v,
             f"{self.constant(resume_generator)}({self.constant(frame.code)}, {frame.pc}, {self.get(frame.globals)}, [{slots}], [{stack}], "

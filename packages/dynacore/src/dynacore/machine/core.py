@@ -98,6 +98,7 @@ class Machine(Objects):
         if drop:
             frame.stack.pop()
         frame.handlers = list(handlers)
+        frame.handled = [handled_at(frame.stack, position) for position in handlers]
         frame.pc = index
 
     def load_pending(self, frame: Frame, slot: int) -> Value:
@@ -197,6 +198,7 @@ class Machine(Objects):
         del frame.stack[handler.depth :]
         while frame.handlers and frame.handlers[-1] >= handler.depth:
             frame.handlers.pop()
+            frame.handled.pop()
         if handler.lasti:
             frame.stack.append(self.const(frame.ins.lasti))
         frame.stack.append(exc)
@@ -230,8 +232,8 @@ class Machine(Objects):
     def handled_exception(self) -> Value | None:
         """What `sys.exc_info()` sees in the current frame."""
         for frame in reversed(self.frames):
-            if frame.handlers:
-                return frame.stack[frame.handlers[-1] + 1] if len(frame.stack) > frame.handlers[-1] + 1 else frame.saved[frame.handlers[-1] + 1]
+            if frame.handled:
+                return frame.handled[-1]
         return None
 
     # -- the loop ---------------------------------------------------------------------------------------------------------
@@ -328,6 +330,8 @@ class Machine(Objects):
         cell, receiver = frame.slots[names.index("__class__")], frame.slots[0]
         if type(receiver) is Cell:
             receiver = self.cell_contents(receiver)
+        elif type(receiver) is Pending:
+            receiver = self.load_pending(frame, 0)
         start = self.cell_contents(cell)  # type: ignore[arg-type]
         if type(start) is not Known or receiver is None:
             raise Break("call-arguments", "super()")
@@ -344,6 +348,12 @@ class Machine(Objects):
     def frame_for(self, code: CodeType, globals: Any, closure: tuple[Value, ...] = (), trusted: bool = False) -> Frame:
         """A new frame for `code`."""
         return Frame(decode(code), globals, closure, trusted)
+
+
+def handled_at(stack: list[Value], position: int) -> Value:
+    """The exception of an active handler: above the previous one, or already on its way out of the handler."""
+    above = stack[position + 1]
+    return above if isinstance(above, ExcObj) else stack[-1]
 
 
 __all__ = ["HANDLERS", "NULL", "Finished", "Frame", "Machine", "Stopped", "handles"]

@@ -32,7 +32,7 @@ class Frame:
     the next instruction, `ins` the one being executed and `saved` the stack before it, so that a break can restore it.
     """
 
-    __slots__ = ("code", "discard", "gen", "globals", "handlers", "ins", "instrs", "pc", "program", "saved", "slots", "stack", "trusted", "closure")
+    __slots__ = ("code", "discard", "gen", "globals", "handled", "handlers", "ins", "instrs", "pc", "program", "saved", "slots", "stack", "trusted", "closure")
 
     def __init__(self, program: Program, globals: DictObj, closure: tuple[Value, ...] = (), trusted: bool = False):
         self.program = program
@@ -45,7 +45,8 @@ class Frame:
         self.saved: list[Value] = []
         self.pc = 0
         self.ins: Instr = program.instrs[0]
-        self.handlers: list[int] = []  # stack positions of (previous exception, exception) pairs of active handlers
+        self.handlers: list[int] = []  # stack positions where active handlers keep the previous exception
+        self.handled: list[Value] = []  # the exceptions that they handle
         self.gen: GenObj | None = None  # the generator whose body this is
         self.discard = False  # the return value isn't wanted
         self.trusted = trusted  # a polyfill of ours: its globals need no guards

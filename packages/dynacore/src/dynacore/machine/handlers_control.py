@@ -228,6 +228,7 @@ def enter_handler(m: Machine, f: Frame, i: Instr) -> None:
     exc = f.stack.pop()
     previous = m.handled_exception()
     f.handlers.append(len(f.stack))
+    f.handled.append(exc)
     f.stack.append(previous if previous is not None else NONE)
     f.stack.append(exc)
 
@@ -236,6 +237,7 @@ def enter_handler(m: Machine, f: Frame, i: Instr) -> None:
 def leave_handler(m: Machine, f: Frame, i: Instr) -> None:
     f.stack.pop()
     f.handlers.pop()
+    f.handled.pop()
 
 
 @handles(Op.MATCH_EXC)

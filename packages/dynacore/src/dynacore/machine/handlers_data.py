@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import ClassMethodDescriptorType
 from typing import Any
 
 from bytecode_models import Instr, Op
@@ -213,6 +214,11 @@ def load_method(m: Machine, f: Frame, i: Instr) -> None:
     push_method(m, f, m.getattr(f.stack.pop(), i.a), i.b)
 
 
+def splits(method: Bound) -> bool:
+    """Whether calling the method's function with the receiver in front is the same as calling the method."""
+    return method.source is None and type(getattr(method.func, "obj", None)) is not ClassMethodDescriptorType
+
+
 def push_method(m: Machine, f: Frame, value: Any, shape: str) -> None:
     """What a method load leaves: (method, self) or a callable beside NULL."""
     stack = f.stack
@@ -222,7 +228,7 @@ def push_method(m: Machine, f: Frame, value: Any, shape: str) -> None:
             m.frames.pop()
             raise Break("attribute-unknown", "a method load that runs Python code")
         stack.append(NULL)
-    elif type(value) is Bound and value.source is None:
+    elif type(value) is Bound and splits(value):
         stack.append(value.func)
         stack.append(value.self)
     elif shape == "null_first":

@@ -10,7 +10,7 @@ from .._C import attribute_slots
 from ..library.registry import RULES, STANDS_FOR
 from ..reasons import Break
 from ..torch_api import device_types
-from ..values import DELETED, PUSHED, Bound, Cell, Const, DictObj, ExcObj, Func, GenObj, Known, Obj, Super, Tensor, TupleObj, Value
+from ..values import DELETED, PUSHED, Bound, Cell, Const, DictObj, ExcObj, Func, GenObj, Known, Obj, Opaque, Super, Tensor, TupleObj, Value
 from .wrapping import FUNCTION, is_heap
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
@@ -79,10 +79,13 @@ class Attributes:
             return self.super_getattr(v, name)
         if kind is Tensor:
             return self.tensor_getattr(v, name)
+        if kind is Opaque:
+            raise Break(*v.why)
         cls = v.cls
         getter = self.lookup_type(cls, "__getattribute__")
         if getter is GENERIC_GET or type(getter) is not FUNCTION and generic_slots(cls)[0]:
-            found = self.generic_getattr(v, cls, name)
+            hook = self.lookup_type(cls, "__getattr__")
+            found = self.generic_getattr(v, cls, name, hook if type(hook) is FUNCTION else None)
         elif getter is TYPE_GET:
             found = self.type_getattr(v, name)
         elif getter is MODULE_GET:
@@ -111,17 +114,17 @@ class Attributes:
             return f"type object '{v.obj.__name__}' has no attribute '{name}'"
         return f"'{python_type(v).__name__}' object has no attribute '{name}'"
 
-    def generic_getattr(self, v: Value, cls: type, name: str) -> Any:
-        """`PyObject_GenericGetAttr`, without the error."""
+    def generic_getattr(self, v: Value, cls: type, name: str, hook: Any = None) -> Any:
+        """`PyObject_GenericGetAttr`, without the error. `hook` is what an AttributeError of a getter in Python leads to."""
         found = self.lookup_type(cls, name)
         descriptor = found is not MISSING and self.is_descriptor(found)
         if descriptor and self.is_data(found):
-            return self.get_descriptor(found, v, cls, name)
+            return self.get_descriptor(found, v, cls, name, hook)
         own = self.instance_attr(v, name)
         if own is not MISSING:
             return own
         if descriptor:
-            return self.get_descriptor(found, v, cls, name)
+            return self.get_descriptor(found, v, cls, name, hook)
         if found is not MISSING:
             return self.class_value(cls, name, found)
         return MISSING
@@ -166,7 +169,13 @@ class Attributes:
         owner.check("lacks", name)
         return MISSING
 
-    def get_descriptor(self, found: Any, v: Value, cls: type, name: str) -> Any:
+    def call_getter(self, getter: Any, args: list[Value], v: Value, name: str, hook: Any) -> Any:
+        """Run a getter written in Python; its AttributeError is for `__getattr__`, where there is one."""
+        if hook is None:
+            return self.call_real_function(getter, args)
+        return self.push_python(getter_then_getattr, [self.known(getter), TupleObj(args), self.const(hook), v, Const(name)])
+
+    def get_descriptor(self, found: Any, v: Value, cls: type, name: str, hook: Any = None) -> Any:
         """`type(found).__get__(found, v, cls)`."""
         kind = type(found)
         if kind is FUNCTION:
@@ -174,7 +183,7 @@ class Attributes:
         if kind is property:
             if found.fget is None:
                 self.throw(AttributeError, f"property '{name}' of '{cls.__name__}' object has no getter")
-            return self.call_real_function(found.fget, [v])
+            return self.call_getter(found.fget, [v], v, name, hook)
         if kind is classmethod:
             return self.bind_class(found.__func__, self.const(cls))
         if kind is staticmethod:
@@ -187,7 +196,7 @@ class Attributes:
             return Bound(Known(found), self.const(cls), types.BuiltinMethodType)
         getter = self.lookup_type(kind, "__get__")
         if type(getter) is FUNCTION:
-            return self.call_real_function(getter, [self.known(found), v, self.const(cls)])
+            return self.call_getter(getter, [self.known(found), v, self.const(cls)], v, name, hook)
         if id(getter) in RULES:
             return RULES[id(getter)](self, Known(found), v, self.const(cls))
         raise Break("attribute-unknown", f"{cls.__name__}.{name} ({kind.__name__})")
@@ -442,6 +451,8 @@ class Attributes:
 
     def setattr(self, v: Value, name: str, value: Value) -> Any:
         """`v.name = value`; PUSHED when Python code has to run for it (its result is to be dropped)."""
+        if type(v) is Opaque:
+            raise Break(*v.why)
         setter = self.lookup_type(v.cls, "__setattr__")
         if (setter is GENERIC_SET or type(setter) is not FUNCTION and generic_slots(v.cls)[1]) and type(v) is not Tensor:
             return self.generic_setattr(v, name, value)
@@ -451,6 +462,8 @@ class Attributes:
 
     def delattr(self, v: Value, name: str) -> Any:
         """`del v.name`."""
+        if type(v) is Opaque:
+            raise Break(*v.why)
         setter = self.lookup_type(v.cls, "__delattr__")
         if setter is GENERIC_DEL or type(setter) is not FUNCTION and generic_slots(v.cls)[1]:
             return self.generic_setattr(v, name, DELETED)
@@ -545,6 +558,14 @@ def getattribute_then_getattr(getattribute, getattr_hook, obj, name):
     """`slot_tp_getattr_hook` of CPython."""
     try:
         return getattribute(obj, name)
+    except AttributeError:
+        return getattr_hook(obj, name)
+
+
+def getter_then_getattr(getter, args, getattr_hook, obj, name):
+    """A descriptor's getter, then `__getattr__`."""
+    try:
+        return getter(*args)
     except AttributeError:
         return getattr_hook(obj, name)
 

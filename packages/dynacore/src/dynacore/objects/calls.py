@@ -9,7 +9,7 @@ from ..library import folding
 from ..library.registry import POLYFILLS, RULES, STANDS_FOR
 from ..marks import is_disabled, is_graph_break, unwrap_compiled
 from ..reasons import Break
-from ..values import PUSHED, Bound, Const, DictObj, ExcObj, Func, Known, Obj, Raised, Tensor, TupleObj, Value
+from ..values import PUSHED, Bound, Const, DictObj, ExcObj, Func, Known, Obj, Opaque, Raised, Tensor, TupleObj, Value
 from .attributes import MISSING
 from .wrapping import FUNCTION
 
@@ -26,6 +26,8 @@ class Calls:
             return self.call_function_object(f, args, kwargs)
         if kind is Bound:
             return self.call(f.func, [f.self, *args], kwargs)
+        if kind is Opaque:
+            raise Break(*f.why)
         found = self.lookup_type(f.cls, "__call__")
         if found is MISSING:
             self.throw(TypeError, f"'{f.cls.__name__}' object is not callable")
@@ -42,6 +44,9 @@ class Calls:
         kind = type(obj)
         if self.graph.is_op(obj):
             self.pin(f)
+            for value in (*args, *kwargs.values()):
+                if type(value) is Opaque:
+                    raise Break(*value.why)
             return self.graph.call(obj, args, kwargs)
         replacement = POLYFILLS.get(key)
         if replacement is not None:

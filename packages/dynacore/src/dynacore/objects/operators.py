@@ -7,7 +7,7 @@ from typing import Any
 
 from ..library.registry import RULES
 from ..reasons import Break
-from ..values import PUSHED, Const, DictObj, ExcObj, Func, GenObj, Host, Known, ListObj, Obj, SetObj, Tensor, TupleObj, Value
+from ..values import PUSHED, Const, DictObj, ExcObj, Func, GenObj, Host, Known, ListObj, Obj, Opaque, SetObj, Tensor, TupleObj, Value
 from .attributes import MISSING
 from .wrapping import FUNCTION
 
@@ -55,6 +55,9 @@ class Operators:
             return self.tensor_binary(symbol, a, b, inplace)
         if (type(a) is Host or type(b) is Host) and self.is_number(a) and self.is_number(b):
             return self.host_binary(symbol, a, b)
+        for operand in (a, b):
+            if type(operand) is Opaque:
+                raise Break(*operand.why)
         name = BINARY[symbol][0]
         if inplace:
             method = self.lookup_type(a.cls, f"__i{name}__")
@@ -64,6 +67,9 @@ class Operators:
 
     def tensor_binary(self, symbol: str, a: Value, b: Value, inplace: bool) -> Any:
         """An operator with a tensor: a node of the graph, unless the other operand's class takes it over."""
+        for operand in (a, b):
+            if type(operand) is Opaque:
+                raise Break(*operand.why)
         for other, reflected in ((b, f"__r{BINARY[symbol][0]}__"), (a, f"__{BINARY[symbol][0]}__")):
             if isinstance(other, Obj) and type(other) not in (TupleObj, ListObj):
                 method = self.lookup_type(other.cls, reflected)
@@ -148,6 +154,8 @@ class Operators:
             raise Break("tensor-truth")
         if kind is Host:
             return self.decide(v)
+        if kind is Opaque:
+            raise Break(*v.why)
         method = self.lookup_type(v.cls, "__bool__")
         if type(method) is FUNCTION:
             return self.push_python(bool_in_python, [self.const(method), v])

@@ -25,6 +25,7 @@ from ..values import (
     Known,
     ListObj,
     Obj,
+    Opaque,
     SetObj,
     SliceObj,
     Tensor,
@@ -183,7 +184,11 @@ class Wrapping:
             source.check("is", obj)
             return Known(obj, self.root.child("const", obj))
         if isinstance(obj, RealTensor):
-            return self.graph.tensor_input(obj, source)
+            try:
+                return self.graph.tensor_input(obj, source)
+            except Break as cause:
+                source.check("type", cls)
+                return Opaque(obj, source, (cause.code, cause.detail))
         source.check("type", cls)
         if isinstance(obj, enum.Enum) or cls in device_types():
             source.check("is" if isinstance(obj, enum.Enum) or cls is not device_types()[0] else "eq", obj)

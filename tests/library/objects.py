@@ -2,9 +2,15 @@
 
 import abc
 import collections
+import copy
 import dataclasses
 import enum
+import functools
+import inspect
+import typing
+import weakref
 
+import torch
 from library.programs import BREAKS, PROGRAMS, attempt, program
 
 # -- objects -----------------------------------------------------------------------------------------------------------
@@ -208,3 +214,71 @@ def exceptions(x):
 
 PROGRAMS["exceptions"] = (exceptions, ((),))
 BREAKS.add("exceptions")  # a class is defined
+
+
+# -- what libraries do -------------------------------------------------------------------------------------------------
+
+
+def chunked(a, /, b, *rest, c: int = 3, **more) -> int:
+    return c
+
+
+class Chunks:
+    def __repr__(self):
+        return "Chunks()"
+
+    def forward(self, hidden, mask=None):
+        return hidden
+
+
+@functools.wraps(chunked)
+def wrapper(*args, **kwargs):
+    return chunked(*args, **kwargs)
+
+
+@program((Chunks().forward,), (chunked,), (wrapper,), (lambda q: q,))
+def signatures(x, function):
+    parameters = inspect.signature(function).parameters
+    names = [(name, parameter.kind.name, parameter.default) for name, parameter in parameters.items()]
+    return x, len(parameters), list(parameters), names, "c" in parameters, parameters.get("zz")
+
+
+KINDS = frozenset({list, tuple, Chunks})
+WATCHED = Chunks()
+REFERENCE = weakref.ref(WATCHED)
+
+
+@program()
+def types_in_sets(x):
+    return x, list in KINDS, type(x) in KINDS, Chunks in KINDS, len(KINDS), REFERENCE() is WATCHED
+
+
+@program((list[int], int), (dict[str, int], str))
+def unions(x, a, b):
+    union = a | None
+    return x, str(union), isinstance(3, b | None), isinstance(None, b | None), str(a), typing.get_args(union), typing.get_origin(a), typing.get_args(3)
+
+
+class Settings:
+    def __init__(self):
+        self.sizes = [1, {"deep": (2, [3])}]
+        self.dtype = torch.float32
+        self.kind = Color.RED
+        self.shared = self.sizes
+
+
+SETTINGS = Settings()
+
+
+@program()
+def copies(x):
+    c = copy.deepcopy(SETTINGS)
+    c.sizes[1]["deep"][1].append(4)
+    s = copy.copy(SETTINGS)
+    s.extra = 1
+    made = [1, (2, [3])]
+    made.append(copy.deepcopy(made))
+    return (
+        x, c.sizes, c.shared is c.sizes, c.sizes is SETTINGS.sizes, SETTINGS.sizes, s.sizes is SETTINGS.sizes, c.dtype,
+        c.kind, hasattr(SETTINGS, "extra"), copy.copy({"a": [1]}), copy.deepcopy((1, "a")), made, type(c) is Settings,
+    )  # fmt: skip

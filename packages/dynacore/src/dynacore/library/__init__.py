@@ -17,6 +17,7 @@ RULE_MODULES = (
     "dicts_rules",
     "sets_rules",
     "objects_rules",
+    "copies_rules",
     "random_rules",
     "refusals",
     "torch_rules",

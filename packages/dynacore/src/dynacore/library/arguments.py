@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sysconfig
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from ..reasons import Break
@@ -70,6 +72,15 @@ def find(m: Any, items: Any, wanted: Value, start: int = 0, stop: int | None = N
         if equal:
             return index
     return -1
+
+
+#: where installed libraries live
+INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+def is_installed(function: Any) -> bool:
+    """Whether it is a Python function of an installed library, not of the program itself."""
+    return type(function) is FunctionType and function.__code__.co_filename.startswith(INSTALLED)
 
 
 def callable_class(cls: type) -> bool:

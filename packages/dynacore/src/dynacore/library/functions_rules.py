@@ -6,11 +6,13 @@ import functools
 import inspect
 import operator
 import types
+import weakref
 from typing import Any
 
 from ..reasons import Break
-from ..values import Bound, Const, DictObj, Known, TupleObj, Value
-from .arguments import is_callable
+from ..values import Bound, Const, DictObj, Known, Obj, TupleObj, Value
+from .arguments import is_callable, is_installed
+from .folding import is_literal
 from .polyfills import objects
 from .registry import rule
 
@@ -63,8 +65,65 @@ def signature(m: Any, function: Value, /) -> Value:
         inner = m.getattr(inner, "__wrapped__")
         if type(inner) is not Known or type(inner.obj) is not types.FunctionType:
             raise Break("call-unknown-callable", "inspect.signature")
-    bound = real.obj if real is function else types.MethodType(real.obj, inspect)
-    return m.known(inspect.signature(bound))
+    return signature_value(m, inspect.signature(real.obj if real is function else types.MethodType(real.obj, inspect)))
+
+
+def signature_value(m: Any, real: inspect.Signature) -> Value:
+    """A new Signature object with the real one's contents."""
+    parameters = real.parameters.copy()  # type: ignore[attr-defined]
+    mapping = DictObj(type(parameters))
+    mapping.items = {name: (Const(name), m.known(parameter)) for name, parameter in parameters.items()}
+    proxy, made = Obj(objects.MappingProxy), Obj(inspect.Signature)
+    proxy.attrs["mapping"] = mapping
+    made.attrs.update(_parameters=proxy, _return_annotation=m.known(real.return_annotation))
+    return made
+
+
+@rule(type(functools.lru_cache(len)).__call__)
+def cached_call(m: Any, self: Value, /, *args: Value, **kwargs: Value) -> Value:
+    """A cached function of an installed library that answers with a constant ("is this package there?"): a fact.
+
+    A cache of the user's own is left alone: how often it was asked, and when its function ran, can be seen.
+    """
+    wrapper = m.constant_of(self)
+    function = getattr(wrapper, "__wrapped__", None)
+    if not is_installed(function):
+        raise Break("call-unknown-c-function", "a function with functools.lru_cache")
+    real = [m.constant_of(arg) for arg in args]
+    named = {name: m.constant_of(value) for name, value in kwargs.items()}
+    if not is_literal((real, named)):
+        raise Break("call-unknown-c-function", function.__qualname__)
+    try:
+        answer = wrapper(*real, **named)
+    except Exception as error:
+        raise Break("call-unknown-c-function", function.__qualname__) from error
+    if not is_literal(answer) or isinstance(answer, (list, dict, set)):
+        raise Break("call-unknown-c-function", function.__qualname__)
+    return m.const(answer)
+
+
+@rule(weakref.ref.__call__)
+def dereference(m: Any, self: Value, /) -> Value:
+    """What a weak reference found outside refers to."""
+    if type(self) is not Known or type(self.obj) is not weakref.ref:
+        raise Break("weakref", self.cls.__name__)
+    source = (self.source or m.root.child("const", self.obj)).child("call", Dereference.instance)
+    return m.wrap(self.obj(), source)
+
+
+class Dereference:
+    """Guard accessor: the referent of a weak reference."""
+
+    instance: Dereference
+
+    def __call__(self, reference: weakref.ref) -> Any:
+        return reference()
+
+    def __repr__(self) -> str:
+        return "referent"
+
+
+Dereference.instance = Dereference()
 
 
 # -- operator --------------------------------------------------------------------------------------------------------

@@ -214,7 +214,7 @@ def issubclass_call(m: Any, cls: Value, classes: Value, /) -> Any:
     return check(m, m.constant_of(cls), classes, None)
 
 
-@rule(type.__or__, type.__ror__, types.UnionType.__or__, types.UnionType.__ror__)
+@rule(type.__or__, type.__ror__, types.UnionType.__or__, types.UnionType.__ror__, types.GenericAlias.__or__)
 def union_type(m: Any, a: Value, b: Value, /) -> Value:
     return Known(m.constant_of(a) | m.constant_of(b))
 
@@ -373,3 +373,16 @@ def object_ne(m: Any, self: Value, other: Value, /) -> Any:
     if type(m.lookup_type(self.cls, "__eq__")) is FunctionType:
         raise Break("compare-unknown", self.cls.__name__)
     return FALSE if m.identical(self, other) else m.const(NotImplemented)
+
+
+def _typing(function: Any) -> None:
+    """The rule of a question to a type expression, which never changes."""
+
+    def ask(m: Any, expression: Value, /) -> Value:
+        return m.const(function(m.constant_of(expression)))
+
+    rule(function)(ask)
+
+
+for _function in (typing.get_args, typing.get_origin):
+    _typing(_function)

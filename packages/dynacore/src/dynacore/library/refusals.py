@@ -36,7 +36,7 @@ TABLE: dict[str, tuple[Any, ...]] = {
     "locals-inspection": (globals, locals, eval, exec, dir, sys._getframe, sys.exc_info, breakpoint),
     "class-body": (builtins.__build_class__,),
     "import": (__import__,),
-    "weakref": (weakref.ref, weakref.proxy, weakref.ref.__call__),
+    "weakref": (weakref.ref, weakref.proxy),
     "construct-unknown": (memoryview, bytearray),
 }  # fmt: skip
 

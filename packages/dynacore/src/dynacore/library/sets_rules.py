@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..reasons import Break
-from ..values import FALSE, NONE, TRUE, Const, DictView, ItemsIter, SetObj, Value
+from ..values import FALSE, NONE, TRUE, Const, DictView, ItemsIter, Known, SetObj, Value
 from .arguments import is_iterator, items_of, refuse
 from .polyfills import constructors
 from .registry import rule
@@ -33,11 +33,21 @@ class Members(dict):
         return made
 
 
-def storage(self: Value) -> SetObj:
-    """The receiver, which C code would check too."""
+def storage(m: Any, self: Value) -> SetObj:
+    """The receiver, which C code would check too. A frozenset that is used by identity is looked into here."""
+    if type(self) is Known and type(self.obj) is frozenset:
+        m.pin(self)
+        values = [m.known(item) for item in self.obj]
+        self = SetObj(frozenset, self.obj, m.root.child("const", self.obj))
+        self.items = {m.key_of(value): value for value in values}
     if type(self) is not SetObj:
         raise Break("call-arguments", f"a set method on {self.cls.__name__}")
     return self
+
+
+def is_set(v: Value) -> bool:
+    """Whether it is a set or frozenset that can be looked into."""
+    return type(v) is SetObj or (type(v) is Known and type(v.obj) is frozenset)
 
 
 def hashed(key: Any) -> bool:
@@ -72,7 +82,8 @@ def ordered(s: SetObj) -> list[Value]:
 def operand(m: Any, other: Value) -> tuple[Keys, Any] | None:
     """An operation's other side: its keys, and the real iterable that C would see (None: not known); None as a whole
     when iterating over it runs Python code."""
-    if type(other) is SetObj:
+    if is_set(other):
+        other = storage(m, other)
         return other.items, real_set(other)
     items = None if is_iterator(other) else items_of(m, other)
     if items is None:
@@ -108,7 +119,7 @@ def sides_of(m: Any, others: tuple[Value, ...], method: str) -> list[tuple[Keys,
 
 def operation(m: Any, self: Value, others: tuple[Value, ...], method: str) -> SetObj:
     """A method that gives a new set."""
-    s = storage(self)
+    s = storage(m, self)
     made = SetObj(frozenset if issubclass(s.cls, frozenset) else set)
     made.items = combine(s, sides_of(m, others, method), method, real_set(s))
     return made
@@ -116,7 +127,7 @@ def operation(m: Any, self: Value, others: tuple[Value, ...], method: str) -> Se
 
 def in_place(m: Any, self: Value, others: tuple[Value, ...], method: str) -> Value:
     """A method that changes the set."""
-    s = storage(self)
+    s = storage(m, self)
     sides = sides_of(m, others, method)
     m.touch(s)
     s.items = combine(s, sides, method, None if s.obj is not None and type(s.items) is not Members else real_set(s))
@@ -142,7 +153,7 @@ def set_new(m: Any, cls: Value, *args: Value, **kwargs: Value) -> Value:
 
 @rule(set.__init__)
 def set_init(m: Any, self: Value, iterable: Value | None = None, /) -> Any:
-    s = storage(self)
+    s = storage(m, self)
     if s.items or s.obj is not None:
         raise Break("mutation-outside", "set.__init__")
     return NONE if iterable is None else fill(m, s, iterable, NONE)
@@ -159,7 +170,7 @@ def fill(m: Any, made: SetObj, iterable: Value, result: Value) -> Any:
 
 @rule(frozenset)
 def frozenset_call(m: Any, iterable: Value | None = None, /) -> Any:
-    if type(iterable) is SetObj and iterable.cls is frozenset:
+    if iterable is not None and is_set(iterable) and iterable.cls is frozenset:
         return iterable
     return frozenset_new(m, m.const(frozenset), iterable)
 
@@ -180,18 +191,18 @@ def frozenset_new(m: Any, cls: Value, iterable: Value | None = None, /) -> Any:
 @rule(set.add)
 def set_add(m: Any, self: Value, item: Value, /) -> Value:
     key = m.key_of(item)
-    return in_place_one(m, storage(self), key, item, "add")
+    return in_place_one(m, storage(m, self), key, item, "add")
 
 
 @rule(set.discard)
 def set_discard(m: Any, self: Value, item: Value, /) -> Value:
     key = m.key_of(item)
-    return in_place_one(m, storage(self), key, item, "discard")
+    return in_place_one(m, storage(m, self), key, item, "discard")
 
 
 @rule(set.remove)
 def set_remove(m: Any, self: Value, item: Value, /) -> Value:
-    s = storage(self)
+    s = storage(m, self)
     key = m.key_of(item)
     if key not in s.items:
         m.throw(KeyError, item)
@@ -217,7 +228,7 @@ def in_place_one(m: Any, s: SetObj, key: Any, item: Value, method: str) -> Value
 
 @rule(set.pop)
 def set_pop(m: Any, self: Value, /) -> Value:
-    s = storage(self)
+    s = storage(m, self)
     if not s.items:
         refuse(m, set.pop, set())
     if s.obj is not None and type(s.items) is not Members:
@@ -235,7 +246,7 @@ def set_pop(m: Any, self: Value, /) -> Value:
 
 @rule(set.clear)
 def set_clear(m: Any, self: Value, /) -> Value:
-    s = storage(self)
+    s = storage(m, self)
     m.touch(s)
     s.items = Members.of({}, None if s.obj is not None else set())
     return NONE
@@ -243,7 +254,7 @@ def set_clear(m: Any, self: Value, /) -> Value:
 
 @rule(set.copy, frozenset.copy)
 def set_copy(m: Any, self: Value, /) -> Value:
-    if storage(self).cls is frozenset:
+    if storage(m, self).cls is frozenset:
         return self
     return operation(m, self, (), "copy")
 
@@ -260,12 +271,12 @@ def _define(method: str, changing: str | None, operator: str | None) -> None:
         return in_place(m, self, others, changing)
 
     def operate(m: Any, self: Value, other: Value, /) -> Any:
-        if type(self) is not SetObj or type(other) is not SetObj:
+        if not is_set(self) or not is_set(other):
             return on_views(m, self, other, method)
         return operation(m, self, (other,), method)
 
     def operate_in_place(m: Any, self: Value, other: Value, /) -> Any:
-        if type(other) is not SetObj:
+        if not is_set(other):
             return m.const(NotImplemented)
         in_place(m, self, (other,), changing)
         return self
@@ -289,7 +300,7 @@ for _row in (
 
 def on_views(m: Any, self: Value, other: Value, method: str) -> Any:
     """An operator with a dict view: the result is a plain set."""
-    if not isinstance(self, (SetObj, DictView)) or not isinstance(other, (SetObj, DictView)):
+    if not (is_set(self) or type(self) is DictView) or not (is_set(other) or type(other) is DictView):
         return m.const(NotImplemented)
     left = set_call(m, self)
     return operation(m, left, (other,), method)
@@ -305,10 +316,10 @@ def _ask(method: str, operator: str | None) -> None:
         side = operand(m, other)
         if side is None:
             raise Break("iterate-unknown", f"set.{method}")
-        return m.const(getattr(set(storage(self).items), method)(set(side[0])))
+        return m.const(getattr(set(storage(m, self).items), method)(set(side[0])))
 
     def compare(m: Any, self: Value, other: Value, /) -> Any:
-        return ask(m, self, other) if type(other) is SetObj else m.const(NotImplemented)
+        return ask(m, self, other) if is_set(other) else m.const(NotImplemented)
 
     rule(vars(set)[method], vars(frozenset)[method])(ask)
     if operator:
@@ -322,43 +333,43 @@ _ask("issuperset", "__ge__")
 
 @rule(set.__lt__, frozenset.__lt__)
 def set_less(m: Any, self: Value, other: Value, /) -> Value:
-    if type(other) is not SetObj:
+    if not is_set(other):
         return m.const(NotImplemented)
-    return m.const(set(storage(self).items) < set(other.items))
+    return m.const(set(storage(m, self).items) < set(storage(m, other).items))
 
 
 @rule(set.__gt__, frozenset.__gt__)
 def set_greater(m: Any, self: Value, other: Value, /) -> Value:
-    if type(other) is not SetObj:
+    if not is_set(other):
         return m.const(NotImplemented)
-    return m.const(set(storage(self).items) > set(other.items))
+    return m.const(set(storage(m, self).items) > set(storage(m, other).items))
 
 
 @rule(set.__eq__, frozenset.__eq__)
 def set_equal(m: Any, self: Value, other: Value, /) -> Value:
-    if type(other) is not SetObj:
+    if not is_set(other):
         return m.const(NotImplemented)
-    return m.const(set(storage(self).items) == set(other.items))
+    return m.const(set(storage(m, self).items) == set(storage(m, other).items))
 
 
 @rule(set.__ne__, frozenset.__ne__)
 def set_differs(m: Any, self: Value, other: Value, /) -> Value:
-    if type(other) is not SetObj:
+    if not is_set(other):
         return m.const(NotImplemented)
-    return m.const(set(storage(self).items) != set(other.items))
+    return m.const(set(storage(m, self).items) != set(storage(m, other).items))
 
 
 @rule(set.__len__, frozenset.__len__)
 def set_len(m: Any, self: Value, /) -> Value:
-    return Const(len(storage(self).items))
+    return Const(len(storage(m, self).items))
 
 
 @rule(set.__contains__, frozenset.__contains__)
 def set_contains(m: Any, self: Value, item: Value, /) -> Value:
-    return TRUE if m.key_of(item) in storage(self).items else FALSE
+    return TRUE if m.key_of(item) in storage(m, self).items else FALSE
 
 
 @rule(set.__iter__, frozenset.__iter__)
 def set_iter(m: Any, self: Value, /) -> Value:
-    s = storage(self)
+    s = storage(m, self)
     return ItemsIter(ordered(s), type(iter(set())), s, "items")

@@ -1,4 +1,4 @@
-"""Functions to run, stop and resume anywhere: (function, arguments) in CASES, generators with a script in SCRIPTS."""
+"""Functions to run, stop and resume anywhere: (function, arguments) in CASES."""
 
 import contextlib
 import sys
@@ -12,6 +12,18 @@ def say(*what):
     """A side effect whose order is checked."""
     LOG.append(what)
     return what[-1] if what else None
+
+
+@contextlib.contextmanager
+def fresh_log():
+    """The log of what happens in the block."""
+    LOG.clear()
+    said = []
+    try:
+        yield said
+    finally:
+        said += [repr(what) for what in LOG]
+        LOG.clear()
 
 
 @dataclass
@@ -209,13 +221,13 @@ def closures(n):
     return [f() for f in fs], count, inner()
 
 
-def make_reader(shared):
+def make_reader(shared, step):
     def reader(key):
-        shared[key] += 1
+        shared[key] += step
         try:
             return [shared[k] for k in sorted(shared)], (lambda: shared)()[key]
         finally:
-            shared[key] -= 1
+            shared[key] -= step
 
     return reader
 
@@ -314,6 +326,28 @@ def star_arguments(*args, key="k", **rest):
     merged = {"first": 1, **rest, "last": last}
     call = collect(*args, *middle, key=key, **rest)
     return head, middle, last, merged, call, [*args, *middle], {*middle}, (*args, a, b, c)
+
+
+def deleted_arguments(first, /, *args, key=1, **rest):
+    del args, rest, key, first
+    failed = []
+    for read in (lambda: first, lambda: rest):  # noqa: F821
+        try:
+            read()
+        except NameError as error:
+            failed.append(str(error))
+    try:
+        return args
+    except NameError as error:
+        return failed, str(error)
+
+
+def deleted_star(*args):
+    del args
+    try:
+        return args
+    except NameError as error:
+        return str(error)
 
 
 def collect(*args, **kwargs):
@@ -449,7 +483,7 @@ CASES = [
     (groups, ([ValueError, KeyError],)),
     (groups, ([ValueError, OSError],)),
     (closures, (3,)),
-    (make_reader({"a": 1, "b": 2}), ("b",)),
+    (make_reader({"a": 1, "b": 2}, 3), ("b",)),
     (comprehensions, ([[1, 2, 3], [5]],)),
     (failing_comprehension, ([5, 0],)),
     (booleans, (2, 5, 0)),
@@ -459,6 +493,8 @@ CASES = [
     (failing_halves, (3, "q")),
     (slices, (list(range(7)),)),
     (star_arguments, (1, 2, 3, 4)),
+    (deleted_arguments, (1, 2)),
+    (deleted_star, (1, 2)),
     (duplicated_keyword, ({"key": 3},)),
     (unpacking, ((1, 2),)),
     (unpacking, ((1, 2, 3),)),
@@ -478,127 +514,3 @@ CASES = [
     (Child.scaled, (Child(2), 3)),
     (Child.in_closure, (Child(2), 3)),
 ]  # fmt: skip
-
-
-def counter(n):
-    for i in range(n):
-        got = yield i
-        if got:
-            say("got", got)
-    return "done"
-
-
-def guarded(n):
-    with Manager("generator", ZeroDivisionError):
-        while True:
-            try:
-                yield n
-                n -= 1
-                say(1 // n)
-            except ValueError as error:
-                say("thrown", str(error), repr(sys.exc_info()[1]))
-                got = yield "in handler"
-                say(got, repr(sys.exc_info()[1]))
-            finally:
-                say("round", n)
-    yield "swallowed"
-
-
-def delegating(n):
-    first = yield from counter(n)
-    try:
-        second = yield from guarded(n)
-    except KeyError as error:
-        second = repr(error)
-    third = yield from [1, 2]
-    return first, second, third
-
-
-def squares(n):
-    shared = n
-    yield from (k * shared for k in range(n))
-    return (lambda: shared)()
-
-
-def wrong_stop():
-    yield 1
-    raise StopIteration("leaks")
-
-
-class Wait:
-    """An awaitable that yields once."""
-
-    def __init__(self, value):
-        self.value = value
-
-    def __await__(self):
-        return (yield self.value)
-
-
-class AsyncManager:
-    async def __aenter__(self):
-        return await Wait("entering")
-
-    async def __aexit__(self, kind, value, traceback):
-        if kind is not GeneratorExit:
-            say("leaving", kind, await Wait("leaving"))
-        return kind is KeyError
-
-
-class Ticks:
-    def __init__(self, n):
-        self.n = n
-
-    def __aiter__(self):
-        return self
-
-    async def __anext__(self):
-        if not self.n:
-            raise StopAsyncIteration
-        self.n -= 1
-        return await Wait(self.n)
-
-
-async def coroutine(n):
-    total = 0
-    async with AsyncManager() as entered:
-        async for tick in Ticks(n):
-            total += tick or 0
-            say("tick", tick)
-        try:
-            say(await Wait("waiting"))
-        except ValueError:
-            raise KeyError("swallowed") from None
-    return total, entered
-
-
-NEXT = ("send", None)
-SCRIPTS = [
-    (counter, (3,), [NEXT, ("send", "a"), NEXT, NEXT]),
-    (counter, (3,), [NEXT, ("close",)]),
-    (counter, (3,), [NEXT, ("throw", KeyError("k")), NEXT]),
-    (guarded, (2,), [NEXT, ("throw", ValueError("v")), ("send", "s"), NEXT, NEXT, NEXT]),
-    (guarded, (2,), [NEXT, ("throw", ValueError("v")), ("close",)]),
-    (guarded, (3,), [NEXT, NEXT, ("throw", KeyError("k"))]),
-    (delegating, (2,), [NEXT, ("send", "x"), NEXT, ("throw", ValueError("v")), ("throw", KeyError("k")), NEXT, NEXT]),
-    (delegating, (2,), [NEXT, NEXT, NEXT, NEXT, ("throw", ZeroDivisionError()), NEXT, NEXT, NEXT, NEXT]),
-    (delegating, (1,), [NEXT, NEXT, ("close",)]),
-    (delegating, (1,), [NEXT, ("throw", StopIteration("early")), NEXT]),
-    (squares, (3,), [NEXT, NEXT, NEXT, NEXT]),
-    (wrong_stop, (), [NEXT, NEXT]),
-    (coroutine, (2,), [NEXT, ("send", "in"), ("send", 5), ("send", 6), ("send", "w"), ("send", "out")]),
-    (coroutine, (1,), [NEXT, NEXT, ("send", 5), ("throw", ValueError("v")), NEXT]),
-    (coroutine, (1,), [NEXT, NEXT, ("close",)]),
-]
-
-
-@contextlib.contextmanager
-def fresh_log():
-    """The log of what happens in the block."""
-    LOG.clear()
-    said = []
-    try:
-        yield said
-    finally:
-        said += [repr(what) for what in LOG]
-        LOG.clear()

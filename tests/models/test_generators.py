@@ -6,7 +6,8 @@ import types
 import weakref
 
 import pytest
-from models.corpus import SCRIPTS, counter, delegating, fresh_log, guarded
+from models.corpus import fresh_log
+from models.corpus_generators import SCRIPTS, counter, delegating, guarded
 from models.outcome import describe, fresh
 from models.reference import Cut, Frame
 

@@ -251,7 +251,7 @@ def test_super_without_arguments_finds_them():
 
 
 def test_super_without_arguments_notices_a_deleted_self():
-    frame = stopped(New.unbound, (New(),), lambda instr: instr.op is Op.DELETE_LOCAL)
+    frame = stopped(New.unbound, (New(),), lambda instr: instr.op is Op.CALL)
     with pytest.raises(RuntimeError, match=r"super\(\): arg\[0\] deleted"), fresh_log():
         resumed(frame)()
 

@@ -74,6 +74,17 @@ def stopped(function, arguments, at):
     return frame
 
 
+def test_hundreds_of_slots_and_stack_items():
+    count = 300
+    lines = [f"    v{n} = x + {n}" for n in range(count)]
+    reads = ", ".join(f"v{n}" for n in range(count))
+    names = {}
+    exec("\n".join(["def f(x):", *lines, f"    g = lambda: v{count - 1}", f"    return g(), ({reads})"]), names)
+    frame = stopped(names["f"], (1,), lambda instr: instr.op is Op.BUILD and instr.b == count)
+    assert len(frame.stack) == count + 1
+    assert resumed(frame)() == (count, tuple(range(1, count + 1)))
+
+
 class Resource:
     """Something whose end can be watched."""
 

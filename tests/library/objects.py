@@ -256,7 +256,8 @@ def types_in_sets(x):
 @program((list[int], int), (dict[str, int], str))
 def unions(x, a, b):
     union = a | None
-    return x, str(union), isinstance(3, b | None), isinstance(None, b | None), str(a), typing.get_args(union), typing.get_origin(a), typing.get_args(3)
+    questions = typing.get_args(union), typing.get_origin(a), typing.get_args(3)
+    return x, str(union), isinstance(3, b | None), isinstance(None, b | None), str(a), questions
 
 
 class Settings:

@@ -26,9 +26,9 @@ from ..values import (
     TupleObj,
     Value,
 )
-from .arguments import is_callable, is_iterator, items_of, refuse
+from .arguments import is_callable, is_iterator, items_of, refuse, same
 from .folding import is_literal
-from .polyfills import functions, iterators, objects
+from .polyfills import functions, iterators, objects, support
 from .registry import rule
 
 
@@ -121,6 +121,12 @@ def slice_call(m: Any, *bounds: Value) -> Value:
         raise Break("call-arguments", "slice")
     none = m.const(None)
     return SliceObj((none, bounds[0], none) if len(bounds) == 1 else (*bounds, none)[:3])
+
+
+@rule(support.same)
+def same_call(m: Any, one: Value, other: Value, /) -> Any:
+    known = same(m, one, other)
+    return m.push_python(support.equal, [one, other], {}) if known is None else m.const(known)
 
 
 # -- over iterables --------------------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ def is_atomic(x: Value) -> bool:
 
 def copied_by_object(m: Any, cls: type) -> bool:
     """Whether `object` alone decides how instances are copied: an empty instance that gets the same `__dict__`."""
-    if cls in copy._deepcopy_dispatch or cls in copyreg.dispatch_table:  # type: ignore[attr-defined]
+    if cls in copy._deepcopy_dispatch or cls in copyreg.dispatch_table:
         return False
     if any("__slots__" in vars(base) for base in cls.__mro__[:-1]):
         return False

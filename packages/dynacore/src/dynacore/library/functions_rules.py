@@ -70,7 +70,7 @@ def signature(m: Any, function: Value, /) -> Value:
 
 def signature_value(m: Any, real: inspect.Signature) -> Value:
     """A new Signature object with the real one's contents."""
-    parameters = real.parameters.copy()  # type: ignore[attr-defined]
+    parameters = real.parameters.copy()
     mapping = DictObj(type(parameters))
     mapping.items = {name: (Const(name), m.known(parameter)) for name, parameter in parameters.items()}
     proxy, made = Obj(objects.MappingProxy), Obj(inspect.Signature)

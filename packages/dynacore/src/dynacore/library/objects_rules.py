@@ -112,6 +112,8 @@ def getattr_call(m: Any, obj: Value, name: Value, default: Value | None = None, 
 
 @rule(hasattr)
 def hasattr_call(m: Any, obj: Value, name: Value, /) -> Any:
+    if type(obj) is Host:
+        return m.const(hasattr(obj.cls, attribute_name(m, name)))
     found = quick(m, obj, attribute_name(m, name))
     if found is None:
         return m.push_python(objects.hasattr_, [obj, name], {})

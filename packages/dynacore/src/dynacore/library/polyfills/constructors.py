@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import collections
 
+from .support import same
+
 
 def list_of(iterable, /):
     """list(iterable)"""
@@ -103,7 +105,7 @@ def list_remove(self, wanted, /):
     index = 0
     while index < list.__len__(self):
         item = list.__getitem__(self, index)
-        if item is wanted or item == wanted:
+        if same(item, wanted):
             list.__delitem__(self, slice(index, index + 1))
             return
         index += 1
@@ -115,7 +117,7 @@ def list_index(self, wanted, start, stop, /):
     index = start
     while index < stop and index < list.__len__(self):
         item = list.__getitem__(self, index)
-        if item is wanted or item == wanted:
+        if same(item, wanted):
             return index
         index += 1
     raise ValueError(f"{wanted!r} is not in list")
@@ -125,7 +127,7 @@ def tuple_index(self, wanted, start, stop, /):
     """tuple.index where equality is decided by Python code."""
     for index in range(start, stop):
         item = tuple.__getitem__(self, index)
-        if item is wanted or item == wanted:
+        if same(item, wanted):
             return index
     raise ValueError("tuple.index(x): x not in tuple")
 
@@ -133,7 +135,7 @@ def tuple_index(self, wanted, start, stop, /):
 def contains(items, wanted, /):
     """Whether one of the items equals `wanted` where Python code decides that."""
     for item in items:
-        if item is wanted or item == wanted:
+        if same(item, wanted):
             return True
     return False
 
@@ -142,7 +144,7 @@ def count_equal(items, wanted, /):
     """count() of a sequence where equality is decided by Python code; `items` is a tuple or list of its items."""
     count = 0
     for item in items:
-        if item is wanted or item == wanted:
+        if same(item, wanted):
             count += 1
     return count
 

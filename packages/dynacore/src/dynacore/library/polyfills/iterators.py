@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import index
 
 from ..registry import polyfill
+from .support import same
 
 
 @polyfill(zip)
@@ -169,7 +170,7 @@ class CallIterator:
         except StopIteration:
             ended = True
         else:
-            ended = item is self.sentinel or item == self.sentinel
+            ended = same(item, self.sentinel)
         if ended:
             self.function, self.sentinel = int, 0  # int() == 0: an iterator that has ended
             raise StopIteration

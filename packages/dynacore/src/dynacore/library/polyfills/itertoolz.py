@@ -6,7 +6,7 @@ import itertools
 from operator import index
 
 from ..registry import polyfill
-from .support import at_capture
+from .support import at_capture, same
 
 
 @polyfill(itertools.accumulate)
@@ -259,11 +259,6 @@ class Group:
         item = parent.pending[0]
         parent.pending = ()
         return item
-
-
-def same(one, other):
-    """The equality that containers use: identity first."""
-    return one is other or one == other
 
 
 @at_capture

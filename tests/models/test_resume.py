@@ -74,15 +74,15 @@ def stopped(function, arguments, at):
     return frame
 
 
-def test_hundreds_of_slots_and_stack_items():
-    count = 300
-    lines = [f"    v{n} = x + {n}" for n in range(count)]
-    reads = ", ".join(f"v{n}" for n in range(count))
+def test_hundreds_of_slots_and_many_stack_items():
+    slots, items = 300, 80
+    lines = [f"    v{n} = {n}" for n in range(slots)]
+    nested = "".join(f"(v{n} - " for n in range(items - 1)) + f"v{slots - 1}" + ")" * (items - 1)
     names = {}
-    exec("\n".join(["def f(x):", *lines, f"    g = lambda: v{count - 1}", f"    return g(), ({reads})"]), names)
-    frame = stopped(names["f"], (1,), lambda instr: instr.op is Op.BUILD and instr.b == count)
-    assert len(frame.stack) == count + 1
-    assert resumed(frame)() == (count, tuple(range(1, count + 1)))
+    exec("\n".join(["def f():", *lines, f"    g = lambda: v{slots - 1}", f"    return g(), {nested}"]), names)
+    frame = stopped(names["f"], (), lambda instr: instr.op is Op.BINARY)
+    assert len(frame.stack) == items + 1
+    assert resumed(frame)() == names["f"]()
 
 
 class Resource:

@@ -49,6 +49,13 @@ def is_view_op(name: str) -> bool:
     return packet is not None and any(getattr(packet, overload).is_view for overload in packet.overloads())
 
 
+def tree_map(function: Callable[[Any], Any], tree: Any) -> Any:
+    """`function` of every leaf of nested containers."""
+    from torch.utils._pytree import tree_map as mapped
+
+    return mapped(function, tree)
+
+
 # --- graph: tensors -----------------------------------------------------------------------------------------------------
 
 set_conj = torch._C._set_conj

@@ -81,7 +81,7 @@ class Arguments:
 
     def user_function(self, obj: Any) -> bool:
         """Whether a declared leaf may be handed this object as it is."""
-        return id(self.target) in ops.ALLOWED and callable(obj)
+        return ops.is_leaf_by_mark(self.target) and callable(obj)
 
     def mutated(self) -> bool:
         """Whether inference changed an argument."""

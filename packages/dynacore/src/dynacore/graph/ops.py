@@ -14,10 +14,8 @@ from typing import Any
 import torch
 from torch.overrides import get_overridable_functions
 
+from ..marks import is_allowed_in_graph
 from ..torch_api import OPERATOR_TYPES, op_namespaces
-
-#: functions that the user declared to be leaves (`dynacore.allow_in_graph`), by identity
-ALLOWED: dict[int, Any] = {}
 
 METHOD_TYPES = (types.MethodDescriptorType, types.WrapperDescriptorType)
 
@@ -89,15 +87,14 @@ def _table() -> dict[int, Any]:
     return table
 
 
-def allow(function: Any) -> None:
-    """Declare `function` a leaf."""
-    ALLOWED[id(function)] = function
-
-
 def is_op(function: Any) -> bool:
     """Whether calling `function` makes a node of the graph (or is refused there)."""
-    key = id(function)
-    return key in _table() or type(function) in OPERATOR_TYPES or key in ALLOWED
+    return id(function) in _table() or type(function) in OPERATOR_TYPES or is_leaf_by_mark(function)
+
+
+def is_leaf_by_mark(function: Any) -> bool:
+    """Whether the user declared the function to be a leaf (`dynacore.allow_in_graph`)."""
+    return type(function) in (types.FunctionType, types.BuiltinFunctionType) and is_allowed_in_graph(function)
 
 
 def is_method(function: Any) -> bool:
@@ -117,4 +114,4 @@ def name_of(function: Any) -> str:
 
 def refusal(function: Any, name: str) -> str | None:
     """The reason code when the operation can't be part of a graph at all."""
-    return None if id(function) in ALLOWED else REFUSALS.get(name)
+    return None if is_leaf_by_mark(function) else REFUSALS.get(name)

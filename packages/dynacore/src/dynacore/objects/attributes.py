@@ -106,7 +106,7 @@ class Attributes:
             return self.call_real_function(hook, [v, Const(name)])
         if hook is not MISSING:
             raise Break("attribute-unknown", f"{cls.__name__}.{name}")
-        self.throw(AttributeError, self.no_attribute(v, name))
+        self.throw(AttributeError, self.no_attribute(v, name), name=name, obj=v)
 
     def no_attribute(self, v: Value, name: str) -> str:
         """CPython's text for a missing attribute."""
@@ -182,7 +182,7 @@ class Attributes:
             return Bound(self.const(found), v, METHOD)
         if kind is property:
             if found.fget is None:
-                self.throw(AttributeError, f"property '{name}' of '{cls.__name__}' object has no getter")
+                self.throw(AttributeError, f"property '{name}' of '{cls.__name__}' object has no getter", name=name, obj=v)
             return self.call_getter(found.fget, [v], v, name, hook)
         if kind is classmethod:
             return self.bind_class(found.__func__, self.const(cls))
@@ -269,21 +269,29 @@ class Attributes:
 
     def exception_field(self, v: ExcObj, name: str) -> Any:
         """Fields of exceptions."""
+        if name in v.fields:
+            return v.fields[name]
         if name == "args":
             return TupleObj(v.args)
         if name == "value" and issubclass(v.cls, StopIteration):
             return v.args[0] if v.args else self.const(None)
-        if v.obj is not None:
-            if name in ("__traceback__", "__cause__", "__context__"):
-                raise Break("attribute-unknown", name)
-            return MISSING
-        if name == "__cause__":
-            return v.cause or self.const(None)
-        if name == "__context__":
-            return v.context or self.const(None)
-        if name == "__suppress_context__":
-            return self.const(v.suppress)
+        if name in EXCEPTION_FIELDS:
+            if v.obj is not None:
+                return self.wrap(getattr(v.obj, name), v.source.child("slot", name))  # type: ignore[union-attr]
+            return self.const(EXCEPTION_FIELDS[name])
         raise Break("attribute-unknown", f"{v.cls.__name__}.{name}")
+
+    def chained(self, v: ExcObj, before: ExcObj) -> None:
+        """Make `before` the context of `v`, where it may not come again in its own chain: as `_PyErr_SetObject` does."""
+        link: Any = before
+        while isinstance(link, ExcObj):
+            # A real exception can't refer to one made here, but through what was set here.
+            context = link.fields.get("__context__") if v.obj is None else self.exception_field(link, "__context__")
+            if context is v:
+                self.set_exception_field(link, "__context__", self.const(None))
+                break
+            link = context
+        self.set_exception_field(v, "__context__", before)
 
     def namespace_of(self, v: Value) -> Any:
         """`v.__dict__` of an instance or module."""
@@ -412,7 +420,7 @@ class Attributes:
                 if is_heap(base):
                     self.mro_fact(self.class_source(base), name, nearest)
                 return self.get_for_super(found, v, name)
-        self.throw(AttributeError, f"'super' object has no attribute '{name}'")
+        self.throw(AttributeError, f"'super' object has no attribute '{name}'", name=name, obj=v)
 
     def get_for_super(self, found: Any, v: Super, name: str) -> Value:
         """Bind what super found to the receiver (or to the class in a classmethod)."""
@@ -445,7 +453,7 @@ class Attributes:
             if type(found) is property and not v.cls.__module__.startswith("torch"):
                 return self.get_descriptor(found, v, v.cls, name)
             raise Break("attribute-unknown", f"Tensor.{name}")
-        self.throw(AttributeError, f"'{v.cls.__name__}' object has no attribute '{name}'")
+        self.throw(AttributeError, f"'{v.cls.__name__}' object has no attribute '{name}'", name=name, obj=v)
 
     # -- writing ----------------------------------------------------------------------------------------------------------------
 
@@ -521,23 +529,29 @@ class Attributes:
             return None
         if type(v) is Func and name in FUNCTION_FIELDS and value is not DELETED:
             return self.set_function_field(v, name, value)
-        if isinstance(v, ExcObj) and v.obj is None and value is not DELETED:
-            return self.set_exception_field(v, name, value)
+        if isinstance(v, ExcObj) and value is not DELETED:
+            return self.set_exception_field(v, name, self.checked_field(v, name, value))
         setter = self.lookup_type(type(found), "__delete__" if value is DELETED else "__set__")
         if type(setter) is FUNCTION:
             return self.call_real_function(setter, [self.known(found), v] if value is DELETED else [self.known(found), v, value])
         raise Break("setattr-unknown", f"{cls.__name__}.{name}")
 
     def set_exception_field(self, v: ExcObj, name: str, value: Value) -> None:
-        """Fields of an exception made here."""
+        """Fields of an exception that C keeps."""
+        self.touch(v)
+        v.fields[name] = value
         if name == "__cause__":
-            v.cause, v.suppress = value, True
-        elif name == "__context__":
-            v.context = value
-        elif name == "__suppress_context__":
-            v.suppress = self.truth(value)
-        else:
-            raise Break("setattr-unknown", f"{v.cls.__name__}.{name}")
+            v.fields["__suppress_context__"] = self.const(True)
+
+    def checked_field(self, v: ExcObj, name: str, value: Value) -> Value:
+        """What assigning to an exception's field stores."""
+        if name == "args":
+            return TupleObj(self.iterate(value))
+        if name in ("__cause__", "__context__") and (self.is_none(value) or isinstance(value, ExcObj)):
+            return value
+        if name == "__suppress_context__" and type(value) is Const and type(value.value) is bool:
+            return value
+        raise Break("setattr-unknown", f"{v.cls.__name__}.{name}")
 
 
 #: (class, getter) pairs of C that may be read while capturing
@@ -545,6 +559,8 @@ STABLE_FIELDS = frozenset(
     {("partial", "func"), ("partial", "args"), ("partial", "keywords"), ("method", "__doc__"), ("property", "__isabstractmethod__")}
     | {("BaseException", "args"), ("slice", "start")}
 )
+#: fields of every exception, and what they are at first
+EXCEPTION_FIELDS = {"__cause__": None, "__context__": None, "__suppress_context__": False}
 #: types of C whose objects never change
 FROZEN = (types.CodeType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MemberDescriptorType, types.GetSetDescriptorType)
 FUNCTION_FIELDS = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__defaults__", "__kwdefaults__", "__annotations__", "__wrapped__"})

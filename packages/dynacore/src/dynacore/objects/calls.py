@@ -31,7 +31,12 @@ class Calls:
         found = self.lookup_type(f.cls, "__call__")
         if found is MISSING:
             self.throw(TypeError, f"'{f.cls.__name__}' object is not callable")
-        return self.call(self.const(found) if type(found) is FUNCTION else self.known(found), [f, *args], kwargs)
+        if type(found) is FUNCTION:
+            return self.call(self.const(found), [f, *args], kwargs)
+        method = self.get_descriptor(found, f, f.cls, "__call__") if self.is_descriptor(found) else self.known(found)
+        if method is PUSHED or method is MISSING:
+            raise Break("call-unknown-callable", f.cls.__name__)
+        return self.call(method, args, kwargs)
 
     def call_known(self, f: Known, args: list[Value], kwargs: dict[str, Value]) -> Any:
         """Call a real object: by rule, as a torch operation, by inlining, by folding; else it is left to the interpreter."""
@@ -144,7 +149,9 @@ class Calls:
         init = self.lookup_type(cls, "__init__")
         if isinstance(new, staticmethod):
             new = new.__func__
-        if issubclass(cls, BaseException) and new is BaseException.__new__ or (issubclass(cls, BaseException) and type(new) is types.BuiltinFunctionType):
+        if issubclass(cls, BaseException) and type(new) is types.BuiltinFunctionType:
+            if new is not BaseException.__new__ or issubclass(cls, CHECKED_EXCEPTIONS):
+                raise Break("construct-unknown", cls.__name__)
             made = ExcObj(cls, list(args))
             if type(init) is not FUNCTION:
                 if kwargs:
@@ -172,9 +179,11 @@ class Calls:
 
     # -- raising --------------------------------------------------------------------------------------------------------------------
 
-    def throw(self, cls: type[BaseException], *args: Any) -> Any:
-        """Raise an exception of the program."""
-        self.raise_from(self.make_exception(cls, [a if isinstance(a, Value) else self.const(a) for a in args]))
+    def throw(self, cls: type[BaseException], *args: Any, **fields: Any) -> Any:
+        """Raise an exception of the program; `fields` are attributes that C sets on it."""
+        made = self.make_exception(cls, [a if isinstance(a, Value) else self.const(a) for a in args])
+        made.fields.update((name, v if isinstance(v, Value) else self.const(v)) for name, v in fields.items())
+        self.raise_from(made)
 
     def make_exception(self, cls: type[BaseException], args: list[Value]) -> ExcObj:
         """An exception instance."""
@@ -189,6 +198,10 @@ class Calls:
         if type(error).__flags__ & (1 << 9) and type(error).__init__ is not Exception.__init__:
             raise Break("exception-unknown", repr(error))
         self.raise_from(self.make_exception(type(error), args))
+
+
+#: exceptions whose construction in C does more than to keep the arguments
+CHECKED_EXCEPTIONS = (OSError, SyntaxError, UnicodeError, ImportError, MemoryError, SystemExit)
 
 
 def init_only(obj, init, /, *args, **kwargs):

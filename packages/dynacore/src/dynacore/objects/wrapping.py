@@ -203,9 +203,7 @@ class Wrapping:
     def make_subclass(self, obj: Any, cls: type, layout: type, source: Source) -> Value:
         """An instance of a class derived from a builtin one."""
         if issubclass(layout, BaseException):
-            value = ExcObj(cls, [], obj, source)
-            value.args = self.exception_args(obj, source)
-            return value
+            return ExcObj(cls, lambda: self.exception_args(obj, source), obj, source)
         if layout is tuple:
             source.check("len", tuple.__len__(obj))
             items = [self.wrap(item, source.child("item", i)) for i, item in enumerate(tuple.__iter__(obj))]

@@ -6,7 +6,7 @@ import threading
 import weakref
 
 import pytest
-from native.extension import SLOWDOWN, C, compiled, never, node, point, refuse, root, take
+from native.extension import SLOWDOWN, C, compiled, never, node, point, refuse, rest, root, take
 
 
 def identity(x):
@@ -59,7 +59,7 @@ def test_miss_installs_an_entry():
 
 def test_miss_may_decline_or_return_what_does_not_hold():
     answers = iter([None, C.Entry(refuse(), never), 7, C.Entry(C.Guards(root(), 0), lambda: "entry")])
-    where = C.Point(lambda where, state: next(answers), lambda state: ("fallback", state), code=identity.__code__)
+    where = C.Point(lambda where, state: next(answers), rest(lambda state: ("fallback", state)), code=identity.__code__)
     function = C.Compiled(identity, where)
     assert function(1) == ("fallback", [1])
     assert function(2) == ("fallback", [2])
@@ -78,9 +78,10 @@ def test_exception_in_miss_is_the_calls():
 
 def test_miss_may_keep_the_state():
     kept = []
-    tree = root(node("arg", 0, node("call", lambda _: kept[-1].clear()), handed=0))
-    miss = lambda where, state: kept.append(state) or C.Entry(C.Guards(tree, 1), identity)
-    assert C.Compiled(identity, C.Point(miss, never))("still there") == "still there"
+    arguments = [node("arg", i, node("call", lambda _: kept[-1].clear()), handed=i) for i in range(2)]
+    guards = C.Guards(root(*arguments), 2)
+    miss = lambda where, state: kept.append(state) or C.Entry(guards, lambda a, b: (a, b))
+    assert C.Compiled(lambda a, b: None, C.Point(miss, never))("still", "there") == ("still", "there")
     assert kept == [[]]
 
 
@@ -244,7 +245,9 @@ def test_reference_counts_stay():
     function = start(lambda x: C.resume([(adder, [x])], key))
     boxed = C.Compiled(identity, C.Point(None, never, code=identity.__code__))
     boxed.point.add(C.Entry(take(1), lambda box: box.pop(), boxed=True))
-    fallback = C.Compiled(identity, C.Point(lambda where, state: None, lambda state: state[0], code=identity.__code__))
+    fallback = C.Compiled(
+        identity, C.Point(lambda where, state: None, rest(lambda state: state[0]), code=identity.__code__)
+    )
 
     def counts():
         return [sys.getrefcount(x) for x in (thing, key, adder, function, boxed, fallback, function.point.entries[0])]
@@ -293,7 +296,13 @@ def test_attributes():
     assert repr(function) == f"<compiled {identity!r}>"
     assert repr(C.UNBOUND) == "UNBOUND" and repr(C.NULL) == "NULL"
     where = C.Point(None, never, code=identity.__code__, line=3, data="data")
-    assert (where.code, where.line, where.lasti, where.data, where.visible) == (identity.__code__, 3, -1, "data", True)
+    assert (where.code, where.line, where.handled, where.data, where.visible) == (
+        identity.__code__,
+        3,
+        -1,
+        "data",
+        True,
+    )
     with pytest.raises(TypeError, match="handlers must be"):
         where.handlers = ((ValueError, where, 0, True),)
     with pytest.raises(TypeError, match="an Entry is needed"):

@@ -26,7 +26,8 @@ typedef struct {
     PyObject *data;
     PyObject *handlers; /* tuple of (class, Point, keep, push_exc, lasti) */
     PyObject *entries;  /* tuple of Entry, newest first; replaced, never changed */
-    int line, lasti; /* what a traceback shows; lasti is -1 where it isn't known */
+    int line;    /* what a traceback shows */
+    int handled; /* where in a state lies the exception that the frame is handling, -1: it handles none */
     char visible;
     PyObject *weakrefs;
 } Point;

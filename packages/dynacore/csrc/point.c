@@ -109,7 +109,7 @@ point_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         point->code = Py_NewRef(code);
         point->data = Py_NewRef(data);
         point->line = line;
-        point->lasti = -1;
+        point->handled = -1;
         point->visible = 1;
         point->handlers = PyTuple_New(0);
         point->entries = PyTuple_New(0);
@@ -256,10 +256,10 @@ static PyMethodDef point_methods[] = {
 
 static PyMemberDef point_members[] = {
     {"miss", T_OBJECT, offsetof(Point, miss), READONLY, "miss(point, state) -> Entry or None"},
-    {"fallback", T_OBJECT, offsetof(Point, fallback), READONLY, "fallback(state) -> value"},
+    {"fallback", T_OBJECT, offsetof(Point, fallback), READONLY, "fallback(state) -> what runs the rest of the frame"},
     {"code", T_OBJECT, offsetof(Point, code), READONLY, "the code object that the point lies in"},
     {"line", T_INT, offsetof(Point, line), 0, "line for tracebacks"},
-    {"lasti", T_INT, offsetof(Point, lasti), 0, "offset of the instruction for tracebacks, -1: not known"},
+    {"handled", T_INT, offsetof(Point, handled), 0, "index in a state of the exception being handled, -1: none"},
     {"data", T_OBJECT, offsetof(Point, data), 0, "free for Python"},
     {"entries", T_OBJECT, offsetof(Point, entries), READONLY, "tuple of the entries, newest first"},
     {"visible", T_BOOL, offsetof(Point, visible), 0, "whether tracebacks show a frame that waits here"},

@@ -143,7 +143,12 @@ run_missed(const Point *point, State *state)
             return result;
         }
     }
-    return PyObject_CallOneArg(point->fallback, state->list);
+    /* The function is called from here, so that no frame of ours stands between the user's. */
+    PyObject *rest = PyObject_CallOneArg(point->fallback, state->list);
+    state_drop(state);
+    PyObject *value = rest != NULL ? PyObject_CallNoArgs(rest) : NULL;
+    Py_XDECREF(rest);
+    return value;
 }
 
 /* One step. Drops the state. */
@@ -165,12 +170,14 @@ enter(Point *point, State *state)
 typedef struct {
     Point *point;
     PyObject *state;
+    Py_ssize_t handles; /* which waiting frame, this one or one outside, handles an exception; -1: none does */
 } Frame;
 
 typedef struct {
     Frame small[8];
     Frame *frames; /* outermost first */
     Py_ssize_t count, capacity;
+    PyObject *handled; /* the exception that was handled before all of them, or NULL */
 } Waiting;
 
 static int
@@ -195,6 +202,15 @@ waiting_reserve(Waiting *waiting, Py_ssize_t more)
     return 0;
 }
 
+static void
+waiting_push(Waiting *waiting, PyObject *frame)
+{
+    Point *point = (Point *)Py_NewRef(PyTuple_GET_ITEM(frame, 0));
+    Py_ssize_t outside = waiting->count > 0 ? waiting->frames[waiting->count - 1].handles : -1;
+    Py_ssize_t handles = point->handled >= 0 ? waiting->count : outside;
+    waiting->frames[waiting->count++] = (Frame){point, Py_NewRef(PyTuple_GET_ITEM(frame, 1)), handles};
+}
+
 /* Moves the continuation's frames behind those that wait. -1: its exception (or another one) is set. */
 static int
 waiting_extend(Waiting *waiting, const Continuation *continuation)
@@ -204,9 +220,7 @@ waiting_extend(Waiting *waiting, const Continuation *continuation)
         return -1;
     }
     for (Py_ssize_t i = PyTuple_GET_SIZE(frames) - 1; i >= 0; i--) {
-        PyObject *frame = PyTuple_GET_ITEM(frames, i);
-        waiting->frames[waiting->count++] =
-            (Frame){(Point *)Py_NewRef(PyTuple_GET_ITEM(frame, 0)), Py_NewRef(PyTuple_GET_ITEM(frame, 1))};
+        waiting_push(waiting, PyTuple_GET_ITEM(frames, i));
     }
     if (continuation->exception != NULL) {
         cpython_raise(Py_NewRef(continuation->exception));
@@ -222,9 +236,27 @@ frame_drop(Frame *frame)
     Py_DECREF(frame->state);
 }
 
-static PyObject *
-frame_enter(Frame frame)
+/* Sets what sys.exc_info() sees in a frame that handles nothing itself: what the nearest waiting frame handles. */
+static void
+waiting_set_handled(const Waiting *waiting)
 {
+    PyObject *handled = waiting->handled;
+    Py_ssize_t nearest = waiting->count > 0 ? waiting->frames[waiting->count - 1].handles : -1;
+    if (nearest >= 0) {
+        const Frame *frame = &waiting->frames[nearest];
+        Py_ssize_t at = frame->point->handled;
+        if (at >= 0 && at < PyList_GET_SIZE(frame->state) && PyExceptionInstance_Check(PyList_GET_ITEM(frame->state, at))) {
+            handled = PyList_GET_ITEM(frame->state, at);
+        }
+    }
+    Py_XDECREF(cpython_swap_handled_exception(Py_XNewRef(handled)));
+}
+
+/* Runs a frame that waits no longer. */
+static PyObject *
+frame_enter(const Waiting *waiting, Frame frame)
+{
+    waiting_set_handled(waiting);
     State state = {NULL, 0, frame.state};
     PyObject *result = state_make_private(&state) < 0 ? NULL : enter(frame.point, &state);
     state_drop(&state);
@@ -238,7 +270,11 @@ waiting_return(Waiting *waiting, PyObject *value)
 {
     int failed = PyErr_CheckSignals() < 0 || PyList_Append(waiting->frames[waiting->count - 1].state, value) < 0;
     Py_DECREF(value);
-    return failed ? NULL : frame_enter(waiting->frames[--waiting->count]);
+    if (failed) {
+        return NULL;
+    }
+    Frame frame = waiting->frames[--waiting->count];
+    return frame_enter(waiting, frame);
 }
 
 /* Turns a frame that an exception arrived in into one that its handler runs: state[:keep] (+ lasti) (+ exc). */
@@ -286,7 +322,7 @@ waiting_raise(Waiting *waiting)
         Py_DECREF(handlers);
         if (handler != NULL && !failed) {
             Py_DECREF(exc);
-            return frame_enter(frame);
+            return frame_enter(waiting, frame);
         }
         frame_drop(&frame);
         if (failed) {
@@ -309,14 +345,16 @@ run(PyObject *result)
 {
     Waiting waiting = {.count = 0, .capacity = Py_ARRAY_LENGTH(waiting.small)};
     waiting.frames = waiting.small;
-    PyObject *handled = cpython_swap_handled_exception(NULL);
-    cpython_swap_handled_exception(Py_XNewRef(handled));
+    waiting.handled = cpython_swap_handled_exception(NULL);
+    cpython_swap_handled_exception(Py_XNewRef(waiting.handled));
     for (;;) {
         if (is_continuation(result)) {
             int raised = waiting_extend(&waiting, (Continuation *)result) < 0;
             Py_DECREF(result);
-            result = raised ? NULL : frame_enter(waiting.frames[--waiting.count]);
+            result = NULL;
             if (!raised) {
+                Frame frame = waiting.frames[--waiting.count];
+                result = frame_enter(&waiting, frame);
                 continue;
             }
         }
@@ -329,7 +367,7 @@ run(PyObject *result)
         PyMem_Free(waiting.frames);
     }
     /* What the last frame was handling ends with it. */
-    Py_XDECREF(cpython_swap_handled_exception(handled));
+    Py_XDECREF(cpython_swap_handled_exception(waiting.handled));
     return result;
 }
 

@@ -55,8 +55,8 @@ class Point:
     """A place where execution can be entered."""
 
     line: int
-    lasti: int
-    """Offset of the instruction that tracebacks mark; -1 (at first): none."""
+    handled: int
+    """Index in a state of the exception that the frame is handling; -1 (at first): none."""
     data: Any
     visible: bool
     """Whether an exception that arrives in a frame that waits here gets a traceback line for it."""
@@ -64,7 +64,7 @@ class Point:
     def __new__(
         cls,
         miss: Callable[[Point, list[Any]], Entry | None] | None,
-        fallback: Callable[[list[Any]], Any],
+        fallback: Callable[[list[Any]], Callable[[], Any]],
         *,
         code: CodeType | None = None,
         line: int = 0,
@@ -73,7 +73,7 @@ class Point:
     @property
     def miss(self) -> Callable[[Point, list[Any]], Entry | None] | None: ...
     @property
-    def fallback(self) -> Callable[[list[Any]], Any]: ...
+    def fallback(self) -> Callable[[list[Any]], Callable[[], Any]]: ...
     @property
     def code(self) -> CodeType | None: ...
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 import time
@@ -53,10 +54,10 @@ class Owner:
         code = self.function.__code__
         data = PointData(Where(code, 0, 0), self.function.__globals__, self.table)
         captured = decode(code).is_function and not code.co_flags & (0x20 | 0x80 | 0x200 | 0x100)
-        return _C.Point(self.miss if captured else None, self.run_plain, code=code, line=code.co_firstlineno, data=data)
+        return _C.Point(self.miss if captured else None, self.plain, code=code, line=code.co_firstlineno, data=data)
 
-    def run_plain(self, state: list[Any]) -> Any:
-        """Call the function as it is."""
+    def plain(self, state: list[Any]) -> Any:
+        """The call of the function as it is."""
         code = self.function.__code__
         n, kwonly = code.co_argcount, code.co_kwonlyargcount
         args, at = state[:n], n + kwonly
@@ -67,7 +68,7 @@ class Owner:
         if code.co_flags & 0x08:
             keywords.update(state[at])
         state.clear()
-        return self.function(*args, **keywords)
+        return functools.partial(self.function, *args, **keywords)
 
     def miss(self, point: Any, state: list[Any]) -> Any:
         """No entry holds: capture one, or None to go on in the interpreter."""

@@ -22,7 +22,7 @@ class Where:
     code: CodeType
     index: int
     depth: int
-    handlers: tuple[int, ...] = ()  # stack positions of (previous exception, exception) of active handlers
+    handlers: tuple[int, ...] = ()  # stack positions where active handlers keep the previous exception
     waits: int | None = None  # the instruction that waits for a value here
     drop: bool = False  # the value that arrives isn't wanted
     plain: bool = False  # never captured
@@ -49,25 +49,33 @@ class PointTable:
         program = decode(where.code)
         at = program.instrs[where.index if where.waits is None else where.waits]
         data = PointData(where, globals, self)
-        point = Point(None if where.plain else self.miss, data.run_plain, code=where.code, line=at.line or 0, data=data)
-        point.visible = not where.trusted
+        point = Point(None if where.plain else self.miss, data.rest, code=where.code, line=at.line or 0, data=data)
+        # What is raised again keeps the traceback that it has.
+        again = where.waits is not None and (at.op is Op.RERAISE or at.op is Op.RAISE and not at.a)
+        point.visible = not where.trusted and not again
         self.points[where] = point  # a handler may lead back here
+        below = len(program.names)
+        if where.handlers:
+            point.handled = below
+            below += 1
         if where.waits is not None:
-            point.handlers = self.handlers(where, program.instrs[where.waits], len(program.names), globals)
+            point.handlers = self.handlers(where, program.instrs[where.waits], below, globals)
         return point
 
-    def handlers(self, where: Where, ins: Any, n_slots: int, globals: dict) -> tuple:
-        """Where exceptions go that arrive while a frame waits in `ins`."""
+    def handlers(self, where: Where, ins: Any, below: int, globals: dict) -> tuple:
+        """Where exceptions go that arrive while a frame waits in `ins`; the value stack begins at `below`.
+
+        Exceptions leave an active handler only through code that ends it: the target's active handlers are `where`'s.
+        """
         found: list[tuple] = []
         if ins.op is Op.FOR_ITER:
             depth = where.depth - 1 - (ins.a if ins.b else 0)
             out = self.get(Where(where.code, ins.target, depth, where.handlers, None, False, False, where.trusted, where.globals_id), globals)
-            found.append((StopIteration, out, n_slots + depth, False, None))
+            found.append((StopIteration, out, below + depth, False, None))
         if ins.handler is not None:
             target, depth, lasti = ins.handler
-            outer = tuple(h for h in where.handlers if h < depth)
-            there = Where(where.code, target, depth + lasti + 1, outer, None, False, False, where.trusted, where.globals_id)
-            found.append((BaseException, self.get(there, globals), n_slots + depth, True, ins.lasti if lasti else None))
+            there = Where(where.code, target, depth + lasti + 1, where.handlers, None, False, False, where.trusted, where.globals_id)
+            found.append((BaseException, self.get(there, globals), below + depth, True, ins.lasti if lasti else None))
         return tuple(found)
 
     def clear(self) -> None:
@@ -88,21 +96,17 @@ class PointData:
         self.skip = False  # captured no more
         self.told = False  # that the recompile limit was reached
 
-    def run_plain(self, state: list[Any]) -> Any:
-        """Let the interpreter run the rest of the frame."""
+    def rest(self, state: list[Any]) -> FunctionType:
+        """A function that lets the interpreter run the rest of the frame."""
         where = self.where
         n = len(decode(where.code).names)
         slots = [UNBOUND if o is _C.UNBOUND else o for o in state[:n]]
+        handled = state.pop(n) if where.handlers else None
         stack = [NULL if o is _C.NULL else o for o in state[n:]]
         state.clear()
         if where.drop:
             stack.pop()
-        handled = stack[where.handlers[-1] + 1] if where.handlers else None
-        if not isinstance(handled, BaseException) and where.handlers:
-            handled = stack[-1]  # on its way out of the handler
-        function: FunctionType = resume_function(where.code, where.index, self.globals, slots, stack, handled=handled)
-        del slots, stack, handled
-        return function()
+        return resume_function(where.code, where.index, self.globals, slots, stack, handled=handled)
 
     def describe(self) -> str:
         """Where this is, for messages."""

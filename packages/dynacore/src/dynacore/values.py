@@ -204,17 +204,27 @@ class SetObj(Obj):
 
 
 class ExcObj(Obj):
-    """An exception instance; `args` is its tuple, `cause`, `context` its chain."""
+    """An exception instance. `fields` are those that were set here: `args`, its chain, and what C classes add.
 
-    __slots__ = ("args", "cause", "context", "suppress", "trace")
+    `made_of` are the arguments that it is made of, or a function that looks at those of a real exception.
+    """
 
-    def __init__(self, cls: type, args: list[Value], obj: Any = None, source: Source | None = None):
+    __slots__ = ("fields", "made_of", "trace")
+
+    def __init__(self, cls: type, made_of: list[Value] | Callable[[], list[Value]], obj: Any = None, source: Source | None = None):
         super().__init__(cls, obj, source)
-        self.args = args
-        self.cause: Value | None = None
-        self.context: Value | None = None
-        self.suppress = False
-        self.trace: list[tuple] = []  # (code, line) of the frames that it passed, innermost first
+        self.made_of = made_of
+        self.fields: dict[str, Value] = {}
+        self.trace: list[tuple] = []  # (code, line) of the frames that it passed here, innermost first
+
+    @property
+    def args(self) -> list[Value]:
+        """Its arguments."""
+        if "args" in self.fields:
+            return list(self.fields["args"].items)  # type: ignore[attr-defined]
+        if callable(self.made_of):
+            self.made_of = self.made_of()
+        return self.made_of
 
 
 class Cell(Obj):
@@ -342,8 +352,9 @@ Rule = Callable[..., Value]
 class Raised(Exception):
     """A Python exception of the captured program, on its way to a handler of the machine."""
 
-    def __init__(self, value: ExcObj):
+    def __init__(self, value: ExcObj, again: bool = False):
         self.value = value
+        self.again = again  # as by `raise` alone
 
 
 def is_const(value: Value) -> bool:

@@ -13,7 +13,7 @@ from ..objects.wrapping import base_layout
 from ..points import PointTable, Where
 from ..reasons import Break
 from ..sources import Source
-from ..values import DELETED, Cell, DictObj, ListObj, Pending, SetObj, Tensor, Value
+from ..values import DELETED, Cell, DictObj, ExcObj, ListObj, Pending, SetObj, Tensor, Value
 from .hard import HARD, Hard, with_methods
 from .values import NAMESPACE, Cycle, Rebuilder
 
@@ -200,7 +200,7 @@ class Emitter(Rebuilder):
             self.pool["GLOBALS"] = frame.globals.obj
         below = frame.stack[: len(frame.stack) - hard.pops] if hard.pops else list(frame.stack)
         waiting = [self.waiting(frames, at) for at in range(len(frames) - 2, -1, -1)]
-        handled = self.m.handled_exception()
+        handled = self.m.handled_here()
         self.handled_name = self.get(handled) if handled is not None else None
         self.outcomes(frame, hard, below, waiting)
 
@@ -211,10 +211,10 @@ class Emitter(Rebuilder):
                 caller = frames[at - 1]
                 raise Restart((caller.code, caller.ins.index), Break("generator-unsupported", frame.code.co_qualname))
 
-    def state(self, frame: Frame, stack: list[Value], extra: list[str] | None = None) -> str:
+    def state(self, frame: Frame, stack: list[Value]) -> str:
         """The list that a point needs."""
         slots = ["UNBOUND" if s is None else self.get(s) for s in frame.slots]
-        return f"[{', '.join(slots + [self.get(v) for v in stack] + (extra or []))}]"
+        return f"[{', '.join(slots + [self.get(v) for v in frame.handled[-1:] + stack])}]"
 
     def point(self, frame: Frame, index: int, depth: int, *, waits: int | None, drop: bool = False, plain: bool = False) -> str:
         """A name for the point where `frame` goes on."""
@@ -226,7 +226,7 @@ class Emitter(Rebuilder):
         frame = frames[at]
         drop = frames[at + 1].discard
         state = self.state(frame, frame.stack)
-        return f"({self.point(frame, frame.pc, len(frame.stack), waits=frame.ins.index, drop=drop)}, {state})"
+        return f"({self.point(frame, frame.pc, len(frame.stack) + 1, waits=frame.ins.index, drop=drop)}, {state})"
 
     def outcomes(self, frame: Frame, hard: Hard, below: list[Value], waiting: list[str]) -> None:
         """Run the instruction, and hand over to the point for what came out."""
@@ -235,7 +235,7 @@ class Emitter(Rebuilder):
         results = hard.results
         point = self.point(frame, index, depth + len(results), waits=ins.index)
         state = self.state(frame, below)
-        guarded = bool(waiting) or ins.handler is not None
+        guarded = bool(waiting) or ins.handler is not None or hard.again
         self.lines.append(f"s = {state}")
         self.lines.append(f"frames = [{', '.join([f'({point}, s)', *waiting])}]")
         self.release(hard)
@@ -244,7 +244,8 @@ class Emitter(Rebuilder):
             body = [f"p = set_handled({self.handled_name})", "try:", *("    " + line for line in body), "finally:", "    set_handled(p)"]
         if guarded:
             body = ["try:", *("    " + line for line in body), "except BaseException as e:"]
-            body.append("    return resume_raise(frames, e.with_traceback(e.__traceback__.tb_next))")
+            # The trampoline adds the line of this frame, as of those that wait.
+            body.append(f"    return resume_raise(frames, {'e' if hard.again else 'e.with_traceback(e.__traceback__.tb_next)'})")
         self.lines += body
         if hard.raises:
             return
@@ -256,7 +257,7 @@ class Emitter(Rebuilder):
             drop = ins.a if ins.b else 0
             out = self.point(frame, ins.target, depth - drop, waits=None)  # type: ignore[arg-type]
             self.lines += [f"if {hard.exhausted}:"]
-            self.lines += [f"    del s[{len(frame.slots) + depth - drop}:]"] if drop else []
+            self.lines += [f"    del s[-{drop}:]"] if drop else []
             self.lines += [f"    frames[0] = ({out}, s)", "    return Continuation(frames)"]
         if not results:
             self.lines.append("return Continuation(frames)")
@@ -304,6 +305,7 @@ WRITERS: dict[type, Any] = {
     DictObj: Emitter.write_dict,
     SetObj: Emitter.write_set,
     Cell: Emitter.write_cell,
+    ExcObj: Emitter.exception_fields,
 }
 
 __all__ = ["Emitted", "Restart", "write_entry"]

@@ -26,6 +26,7 @@ class Hard:
     branch: str = ""  # a condition: true goes to the jump's target
     exhausted: str = ""  # a condition: true leaves the loop
     raises: bool = False  # never goes on
+    again: bool = False  # raises what was raised before: no traceback line is added for the frame
 
 
 Template = Callable[[Callable[[int], str], list, Instr], Hard]
@@ -235,12 +236,14 @@ def jump_if(x: Any, stack: list, i: Instr) -> Hard:
 
 @template(Op.RAISE)
 def raise_(x: Any, stack: list, i: Instr) -> Hard:
-    return Hard(i.a, [f"raise {x(1)}" if i.a == 1 else f"raise {x(2)} from {x(1)}" if i.a == 2 else "raise"], raises=True)
+    if i.a == 0:
+        return Hard(0, ["if exception() is not None:", "    return resume_raise(frames, exception())", "raise"], raises=True, again=True)
+    return Hard(i.a, [f"raise {x(1)}" if i.a == 1 else f"raise {x(2)} from {x(1)}"], raises=True)
 
 
 @template(Op.RERAISE)
 def reraise(x: Any, stack: list, i: Instr) -> Hard:
-    return Hard(1, [f"raise {x(1)}"], raises=True)
+    return Hard(1, [f"return resume_raise(frames, {x(1)})"], raises=True, again=True)
 
 
 @template(Op.ENTER_WITH)

@@ -8,6 +8,7 @@ import functools
 import itertools
 import math
 import operator
+import sys
 import types
 from typing import Any
 
@@ -44,7 +45,7 @@ from ..values import (
 )
 
 #: names that emitted source may use
-NAMESPACE = {"UNBOUND_SLOT": UNBOUND, "builtins": builtins, "itertools": itertools, "functools": functools, "collections": collections, "operator": operator}
+NAMESPACE = {"UNBOUND_SLOT": UNBOUND, "builtins": builtins, "exception": sys.exception, "itertools": itertools, "functools": functools, "collections": collections, "operator": operator}
 LITERALS = (int, str, bool, type(None), bytes)
 
 
@@ -238,20 +239,21 @@ class Rebuilder:
         return self.assign(v, text.format(**{key: self.get(value) for key, value in v.attrs.items()}))
 
     def exception(self, v: ExcObj) -> str:
-        name = self.assign(v, f"{self.constant(v.cls)}.__new__({self.constant(v.cls)}{''.join(', ' + self.get(a) for a in v.args)})")
+        arguments = "".join(", " + self.get(a) for a in v.made_of)
+        name = self.assign(v, f"{self.constant(v.cls)}.__new__({self.constant(v.cls)}{arguments})")
         self.open.discard(id(v))
         base = base_layout(v.cls)
-        self.lines.append(f"{self.constant(base)}.__init__({name}{''.join(', ' + self.get(a) for a in v.args)})")
-        if v.trace:
-            self.lines.append(f"{self.constant(add_trace)}({name}, {self.constant(tuple(v.trace))})")
-        if v.cause is not None:
-            self.lines.append(f"{name}.__cause__ = {self.get(v.cause)}")
-        if v.context is not None:
-            self.lines.append(f"{name}.__context__ = {self.get(v.context)}")
-        if v.suppress is not (v.cause is not None):
-            self.lines.append(f"{name}.__suppress_context__ = {v.suppress}")
+        self.lines.append(f"{self.constant(base)}.__init__({name}{arguments})")
+        self.exception_fields(v, name)
         self.attributes(v, name)
         return name
+
+    def exception_fields(self, v: ExcObj, name: str) -> None:
+        """What the program set on an exception, and the traceback lines of frames that it passed."""
+        for field, item in v.fields.items():
+            self.lines.append(f"{name}.{field} = {self.get(item)}")
+        if v.trace:
+            self.lines.append(f"{self.constant(add_trace)}({name}, {self.constant(tuple(v.trace))})")
 
     def trace(self, v: ExcTrace) -> str:
         return f"{self.get(v.exception)}.__traceback__"

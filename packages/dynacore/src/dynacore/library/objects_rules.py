@@ -93,7 +93,7 @@ def exception_init(m: Any, self: Value, /, *args: Value) -> Value:
     if not isinstance(self, ExcObj):
         raise Break("call-arguments", "BaseException.__init__")
     m.touch(self)
-    self.args = list(args)
+    self.fields["args"] = TupleObj(args)
     return NONE
 
 

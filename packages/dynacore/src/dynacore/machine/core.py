@@ -6,6 +6,7 @@ callables written in C is in `library/`. The machine does nothing to the user's 
 
 from __future__ import annotations
 
+import operator
 import sys
 from types import CellType, CodeType, FunctionType
 from typing import Any, Callable
@@ -68,6 +69,7 @@ class Machine(Objects):
         self.steps = 0
         self.open_scalars = False  # whether numbers of the state stay open: in the middle of a function they do
         self.abandon: Frame | None = None  # a frame that the interpreter has to finish
+        self.outside = sys.exception()  # what the entry's caller is handling
         super().__init__()
         self.graph = graph_factory(self)
 
@@ -88,17 +90,21 @@ class Machine(Objects):
             else:
                 frame.slots[i] = pending = Pending(obj, source)
                 self.keep.append(pending)
+        values: list[Value] = []
         for i, obj in enumerate(state[n:], n):
             source = self.root.child("arg", i)
             if obj is NULL_OBJECT:
                 source.check("is", NULL_OBJECT)
-                frame.stack.append(NULL)
+                values.append(NULL)
             else:
-                frame.stack.append(self.wrap(obj, source))
+                values.append(self.wrap(obj, source))
+        innermost = values[:1] if handlers else []
+        frame.stack = values[len(innermost) :]
         if drop:
             frame.stack.pop()
         frame.handlers = list(handlers)
-        frame.handled = [handled_at(frame.stack, position) for position in handlers]
+        # What a handler handles is what the one inside it keeps as the previous exception.
+        frame.handled = [frame.stack[position] for position in handlers[1:]] + innermost
         frame.pc = index
 
     def load_pending(self, frame: Frame, slot: int) -> Value:
@@ -172,10 +178,11 @@ class Machine(Objects):
 
     # -- exceptions -------------------------------------------------------------------------------------------------------
 
-    def unwind(self, exc: ExcObj, finished: int = 0) -> None:
+    def unwind(self, exc: ExcObj, finished: int = 0, again: bool = False) -> None:
         """Go to the innermost handler for `exc`; without any, the raising instruction is run for real.
 
-        `finished` frames on top have returned and only pass the exception on (a generator's StopIteration).
+        `finished` frames on top have returned and only pass the exception on (a generator's StopIteration). What is
+        raised `again` has its traceback line for the raising frame.
         """
         depth = len(self.frames) - 1 - finished
         while depth >= 0:
@@ -185,24 +192,28 @@ class Machine(Objects):
             depth -= 1
         else:
             raise Break("exception-uncaught", exc.cls.__name__)
+        raising = self.frames[-1] if again or finished else None
         for left in reversed(self.frames[depth + 1 :]):
-            exc.trace.append((left.code, left.line))
+            self.add_trace(exc, left, raising)
             if left.gen is not None:
                 left.gen.frame, left.gen.running = None, False
         del self.frames[depth + 1 :]
         if self.exit_iteration(frame, exc):
             self.finish_iteration(frame, exc)
             return
-        exc.trace.append((frame.code, frame.line))
+        self.add_trace(exc, frame, raising)
         handler = frame.ins.handler
         del frame.stack[handler.depth :]
-        while frame.handlers and frame.handlers[-1] >= handler.depth:
-            frame.handlers.pop()
-            frame.handled.pop()
         if handler.lasti:
             frame.stack.append(self.const(frame.ins.lasti))
         frame.stack.append(exc)
         frame.pc = handler.target
+
+    def add_trace(self, exc: ExcObj, frame: Frame, raising: Frame | None) -> None:
+        """Add the traceback line of a frame that the exception passes."""
+        if frame is not raising and not frame.trusted:
+            self.touch(exc)
+            exc.trace.append((frame.code, frame.line))
 
     def exit_iteration(self, frame: Frame, exc: ExcObj) -> bool:
         """Whether `exc` is the StopIteration that ends the loop or delegation in which `frame` waits."""
@@ -224,17 +235,21 @@ class Machine(Objects):
     def raise_from(self, exc: ExcObj) -> None:
         """Raise `exc` at the current instruction, with the exception being handled as its context."""
         handled = self.handled_exception()
-        if handled is not None and handled is not exc and exc.context is None:
-            exc.context = handled
-            self.touch(exc)
+        if handled is not None and handled is not exc:
+            self.chained(exc, handled)
         raise Raised(exc)
 
+    def handled_here(self) -> Value | None:
+        """The exception that the frames of this capture handle."""
+        return next((frame.handled[-1] for frame in reversed(self.frames) if frame.handled), None)
+
     def handled_exception(self) -> Value | None:
-        """What `sys.exc_info()` sees in the current frame."""
-        for frame in reversed(self.frames):
-            if frame.handled:
-                return frame.handled[-1]
-        return None
+        """What `sys.exc_info()` sees in the current frame; the entry's caller may be handling one."""
+        handled = self.handled_here()
+        if handled is None:
+            outside = self.wrap(self.outside, self.root.child("const", sys.exception).child("call", operator.call))
+            handled = None if self.is_none(outside) else outside
+        return handled
 
     # -- the loop ---------------------------------------------------------------------------------------------------------
 
@@ -263,7 +278,7 @@ class Machine(Objects):
                 handler(self, frame, ins)
             except Raised as raised:
                 try:
-                    self.unwind(raised.value)
+                    self.unwind(raised.value, again=raised.again)
                 except Break as cause:
                     self.restore(frame, saved)
                     raise Stopped(cause) from None
@@ -292,6 +307,7 @@ class Machine(Objects):
             frame.slots.clear()
             frame.stack.clear()
             frame.saved.clear()
+        self.outside = None
         self.frames.clear()
         self.seen.clear()
         self.keep.clear()
@@ -348,12 +364,6 @@ class Machine(Objects):
     def frame_for(self, code: CodeType, globals: Any, closure: tuple[Value, ...] = (), trusted: bool = False) -> Frame:
         """A new frame for `code`."""
         return Frame(decode(code), globals, closure, trusted)
-
-
-def handled_at(stack: list[Value], position: int) -> Value:
-    """The exception of an active handler: above the previous one, or already on its way out of the handler."""
-    above = stack[position + 1]
-    return above if isinstance(above, ExcObj) else stack[-1]
 
 
 __all__ = ["HANDLERS", "NULL", "Finished", "Frame", "Machine", "Stopped", "handles"]

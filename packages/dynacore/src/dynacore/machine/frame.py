@@ -46,7 +46,7 @@ class Frame:
         self.pc = 0
         self.ins: Instr = program.instrs[0]
         self.handlers: list[int] = []  # stack positions where active handlers keep the previous exception
-        self.handled: list[Value] = []  # the exceptions that they handle
+        self.handled: list[Value] = []  # the exceptions that they handle; `except` takes its own off the stack
         self.gen: GenObj | None = None  # the generator whose body this is
         self.discard = False  # the return value isn't wanted
         self.trusted = trusted  # a polyfill of ours: its globals need no guards

@@ -193,9 +193,9 @@ def raise_(m: Machine, f: Frame, i: Instr) -> None:
     """`raise`, `raise e`, `raise e from cause`."""
     if i.a == 0:
         handled = m.handled_exception()
-        if not isinstance(handled, ExcObj):
-            raise Break("exception-unknown", "bare raise")
-        raise Raised(handled)
+        if handled is None:
+            m.throw(RuntimeError, "No active exception to reraise")
+        raise again(handled)
     cause = f.stack.pop() if i.a == 2 else None
     value = f.stack.pop()
     if type(value) is Known and isinstance(value.obj, type) and issubclass(value.obj, BaseException):
@@ -210,23 +210,25 @@ def raise_(m: Machine, f: Frame, i: Instr) -> None:
             cause = m.call(cause, [], {})
         if not isinstance(cause, ExcObj) and not m.is_none(cause):
             raise Break("exception-unknown", "cause")
-        value.cause, value.suppress = cause, True
-        m.touch(value)
+        m.set_exception_field(value, "__cause__", cause)
     m.raise_from(value)
 
 
 @handles(Op.RERAISE)
 def reraise(m: Machine, f: Frame, i: Instr) -> None:
-    exc = f.stack.pop()
-    if not isinstance(exc, ExcObj):
-        raise Break("exception-unknown", "reraise")
-    raise Raised(exc)
+    raise again(f.stack.pop())
+
+
+def again(exc: Any) -> Exception:
+    """To raise an exception that was raised before: its traceback has its line for this frame."""
+    return Raised(exc, again=True) if isinstance(exc, ExcObj) else Break("exception-unknown", "raised again")
 
 
 @handles(Op.ENTER_HANDLER)
 def enter_handler(m: Machine, f: Frame, i: Instr) -> None:
     exc = f.stack.pop()
-    previous = m.handled_exception()
+    # A generator keeps an account of its own.
+    previous = m.handled_exception() if f.gen is None else f.handled[-1] if f.handled else None
     f.handlers.append(len(f.stack))
     f.handled.append(exc)
     f.stack.append(previous if previous is not None else NONE)
@@ -346,8 +348,8 @@ def stopiteration_error(m: Machine, exc: Any) -> Any:
     if not issubclass(exc.cls, StopIteration):
         return exc
     made = m.make_exception(RuntimeError, [m.const("generator raised StopIteration")])
-    made.cause = made.context = exc
-    made.suppress = True
+    m.set_exception_field(made, "__cause__", exc)
+    m.set_exception_field(made, "__context__", exc)
     return made
 
 

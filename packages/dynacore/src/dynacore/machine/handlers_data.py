@@ -115,7 +115,7 @@ def unbound_cell(m: Machine, f: Frame, slot: int) -> None:
     """NameError of an empty cell: the wording tells free variables from own ones."""
     name = f.program.names[slot]
     if slot in f.program.frees:
-        m.throw(NameError, f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope")
+        m.throw(NameError, f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope", name=name)
     m.throw(UnboundLocalError, f"cannot access local variable '{name}' where it is not associated with a value")
 
 
@@ -143,7 +143,7 @@ def load_global(m: Machine, f: Frame, i: Instr) -> None:
     if value is None:
         value = m.d_get_str(m.builtins_of(f), i.a)
     if value is None:
-        m.throw(NameError, f"name '{i.a}' is not defined")
+        m.throw(NameError, f"name '{i.a}' is not defined", name=i.a)
     f.stack.append(value)  # type: ignore[arg-type]
 
 
@@ -164,7 +164,7 @@ def store_global(m: Machine, f: Frame, i: Instr) -> None:
 @handles(Op.DELETE_GLOBAL)
 def delete_global(m: Machine, f: Frame, i: Instr) -> None:
     if not m.d_del(f.globals, Const(i.a)):
-        m.throw(NameError, f"name '{i.a}' is not defined")
+        m.throw(NameError, f"name '{i.a}' is not defined", name=i.a)
 
 
 @handles(Op.IMPORT_NAME)

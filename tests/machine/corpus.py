@@ -1,0 +1,10 @@
+"""All programs: name -> (function, calls)."""
+
+from machine import classes, exceptions, expressions, functions, iteration  # noqa: F401
+from machine.oracle import CALLS
+from models.corpus import CASES
+
+for at, (function, given) in enumerate(CASES):
+    CALLS[f"models_{function.__name__}_{at}"] = (function, (given,))
+
+PROGRAMS = dict(sorted(CALLS.items()))

@@ -1,0 +1,17 @@
+"""Concrete mode: programs over plain values give under `dynacore.compile` what CPython gives, captured and warm."""
+
+import pytest
+from machine.corpus import PROGRAMS
+from machine.oracle import difference, outcome
+
+import dynacore
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(name):
+    function, calls = PROGRAMS[name]
+    with dynacore.config.patch(verify=True):
+        compiled = dynacore.compile(function, backend="eager")
+        for at, call in enumerate((*calls, *calls)):
+            theirs = outcome(function, call)
+            assert not difference(outcome(compiled, call), theirs), f"call {at}"

@@ -150,7 +150,7 @@ class Calls:
         if isinstance(new, staticmethod):
             new = new.__func__
         if issubclass(cls, BaseException) and type(new) is types.BuiltinFunctionType:
-            if new is not BaseException.__new__ or issubclass(cls, CHECKED_EXCEPTIONS):
+            if not issubclass(new.__self__, BaseException) or issubclass(cls, CHECKED_EXCEPTIONS):
                 raise Break("construct-unknown", cls.__name__)
             made = ExcObj(cls, list(args))
             if type(init) is not FUNCTION:
@@ -201,7 +201,7 @@ class Calls:
 
 
 #: exceptions whose construction in C does more than to keep the arguments
-CHECKED_EXCEPTIONS = (OSError, SyntaxError, UnicodeError, ImportError, MemoryError, SystemExit)
+CHECKED_EXCEPTIONS = (OSError, SyntaxError, UnicodeError, ImportError, MemoryError, SystemExit, BaseExceptionGroup)
 
 
 def init_only(obj, init, /, *args, **kwargs):

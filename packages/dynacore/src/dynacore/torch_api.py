@@ -13,7 +13,7 @@ import torch
 
 Tensor = torch.Tensor
 
-# --- graph: what a torch operation is -----------------------------------------------------------------------------------
+# --- graph: what a torch operation is ------------------------------------------------------------------------------
 
 VARIABLE_FUNCTIONS = torch._C._VariableFunctions  # the C functions behind `torch.*`
 OPERATOR_TYPES = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)
@@ -56,10 +56,14 @@ def tree_map(function: Callable[[Any], Any], tree: Any) -> Any:
     return mapped(function, tree)
 
 
-# --- graph: tensors -----------------------------------------------------------------------------------------------------
+# --- graph: tensors -----------------------------------------------------------------------------------------------
 
 set_conj = torch._C._set_conj
 set_neg = torch._C._set_neg
+
+
+make_wrapper_subclass = torch.Tensor._make_wrapper_subclass
+disabled_torch_function = torch._C._disabled_torch_function_impl
 
 
 def is_plain(cls: type) -> bool:
@@ -72,7 +76,7 @@ def storage_key(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage()._cdata
 
 
-# --- graph: state that changes what operations do -----------------------------------------------------------------------
+# --- graph: state that changes what operations do -----------------------------------------------------------------
 
 set_grad_enabled = torch._C._set_grad_enabled
 InferenceMode = torch._C._InferenceMode
@@ -132,7 +136,6 @@ def global_state_check() -> Callable[[], bool]:
     return torch._C._dynamo.guards.GlobalStateGuard().check
 
 
-
 def tensor_checker(specs: Sequence[Any]) -> Callable[..., bool]:
     """A C callable over one tensor per spec: whether type, dtype, device, shape, strides and requires_grad are as there."""
     guards = torch._C._dynamo.guards.TensorGuards(
@@ -158,9 +161,7 @@ def aot_eager(gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> tuple[Callable
     def run_as_it_is(graph: torch.fx.GraphModule, _inputs: Sequence[Any]) -> Callable[..., Any]:
         return make_boxed_func(graph.forward)
 
-    compiler = functools.partial(
-        aot_module_simplified, fw_compiler=run_as_it_is, keep_inference_input_mutations=True
-    )
+    compiler = functools.partial(aot_module_simplified, fw_compiler=run_as_it_is, keep_inference_input_mutations=True)
     return _through_aot_autograd(compiler, gm, inputs)
 
 

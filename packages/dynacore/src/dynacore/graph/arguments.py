@@ -17,7 +17,8 @@ DTYPES = {float: torch.float64, int: torch.int64, bool: torch.bool, complex: tor
 #: operations whose result has the same metadata for every int or float operand, and which fail for none
 OPEN_SCALARS = frozenset(
     "add sub mul truediv div true_divide rsub iadd isub imul itruediv eq ne lt le gt ge "
-    "__add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __iadd__ __isub__ __imul__ __itruediv__ "
+    "__add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ "
+    "__iadd__ __isub__ __imul__ __itruediv__ "
     "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ add_ sub_ mul_ div_".split()
 )
 PASSED_AS_THEY_ARE = (*device_types(), type(None), type(Ellipsis))
@@ -26,11 +27,14 @@ PASSED_AS_THEY_ARE = (*device_types(), type(None), type(Ellipsis))
 class Arguments:
     """The arguments of one call, seen from both sides.
 
-    `args` and `kwargs` hold stand-ins; `for_fx()` gives the same structure with nodes. Scalars that are only known when the
-    entry runs become inputs of the graph where they are plain operands, and constants elsewhere.
+    `args` and `kwargs` hold stand-ins; `for_fx()` gives the same structure with nodes. Scalars that only the running
+    entry knows become inputs of the graph where they are plain operands, and constants elsewhere.
     """
 
-    __slots__ = ("args", "before", "by_fake", "graph", "hosts", "kwargs", "kwvalues", "name", "run", "target", "tensors", "values")
+    __slots__ = (
+        "args", "before", "by_fake", "graph", "hosts", "kwargs", "kwvalues", "name", "run", "target", "tensors",
+        "values",
+    )  # fmt: skip
 
     def __init__(self, graph: Any, target: Any, name: str, values: list[Value], kwvalues: dict[str, Value]):
         self.graph = graph
@@ -40,11 +44,8 @@ class Arguments:
         self.kwvalues = kwvalues
         self.tensors: list[Tensor] = []
         self.hosts: dict[int, Any] = {}
-        open_scalars = name in OPEN_SCALARS and not kwvalues and any(accepts_scalar(value) for value in values)
-        self.args = [
-            value.example if open_scalars and type(value) is Host and value.cls in (int, float) else self.stand_in(value)
-            for value in values
-        ]
+        open_ = name in OPEN_SCALARS and not kwvalues and any(accepts_scalar(value) for value in values)
+        self.args = [v.example if open_ and is_open(v) else self.stand_in(v) for v in values]
         self.kwargs = {key: self.stand_in(value) for key, value in kwvalues.items()}
         self.by_fake = {id(tensor.fake): tensor for tensor in self.tensors}
         self.before = [fingerprint(tensor.fake) for tensor in self.tensors]
@@ -85,7 +86,7 @@ class Arguments:
 
     def mutated(self) -> bool:
         """Whether inference changed an argument."""
-        return any(fingerprint(tensor.fake) != before for tensor, before in zip(self.tensors, self.before))
+        return any(fingerprint(tensor.fake) != before for tensor, before in zip(self.tensors, self.before, strict=True))
 
     def for_fx(self) -> tuple[tuple, dict[str, Any]]:
         """The arguments as nodes and constants."""
@@ -109,6 +110,11 @@ class Arguments:
         if kind is DictObj:
             return {self.graph.m.constant_of(k): self.to_fx(v) for k, v in self.graph.m.d_items(value)}
         return DTYPES.get(value.obj, value.obj) if isinstance(value.obj, type) else value.obj
+
+
+def is_open(value: Value) -> bool:
+    """Whether the value is a number that only the running entry knows."""
+    return type(value) is Host and (value.cls is int or value.cls is float)
 
 
 def accepts_scalar(value: Value) -> bool:

@@ -21,6 +21,7 @@ from .arguments import Arguments
 from .meta import TensorSpec, infer, stand_in
 from .state import TorchState
 
+
 class Graph:
     """One graph under construction."""
 
@@ -36,7 +37,7 @@ class Graph:
 
     is_op = staticmethod(ops.is_op)
 
-    # -- inputs ---------------------------------------------------------------------------------------------------------
+    # -- inputs -----------------------------------------------------------------------------------------------------
 
     def tensor_input(self, obj: torch.Tensor, source: Any) -> Tensor:
         """The value of a tensor from outside, with the guard on its metadata."""
@@ -68,10 +69,12 @@ class Graph:
         self.inputs.append(value)
         return node
 
-    # -- operations -----------------------------------------------------------------------------------------------------
+    # -- operations -------------------------------------------------------------------------------------------------
 
-    def call(self, target: Any, args: list[Value], kwargs: dict[str, Value] | None = None, method: bool = False) -> Value:
-        """Append the operation `target(*args, **kwargs)`; with `method`, `target` is the name of a method of `args[0]`."""
+    def call(
+        self, target: Any, args: list[Value], kwargs: dict[str, Value] | None = None, method: bool = False
+    ) -> Value:
+        """Append the operation `target(*args, **kwargs)`; with `method`, `target` names a method of `args[0]`."""
         if method:
             target = getattr(torch.Tensor, target)
         name = ops.name_of(target)
@@ -141,7 +144,7 @@ class Graph:
         """The attribute `name` of a tensor, None when it has no such attribute."""
         return tensors.tensor_attr(self.m, value, name)
 
-    # -- the end ----------------------------------------------------------------------------------------------------------
+    # -- the end ----------------------------------------------------------------------------------------------------
 
     def needed(self, outputs: list[Tensor]) -> bool:
         """Whether the graph gives anything or does anything."""

@@ -17,7 +17,7 @@ CPU = torch.device("cpu")
 MOVERS = frozenset(("to", "cpu", "cuda", "type", "type_as"))
 
 #: operations that take tensors of several devices; the result lies with the first
-MIXED = frozenset(("getitem", "setitem", "__getitem__", "__setitem__", "index_put_", "index_put", "copy_", "index_select"))
+MIXED = frozenset("getitem setitem __getitem__ __setitem__ index_put_ index_put copy_ index_select".split())
 
 
 def of_result(call: Arguments) -> torch.device:
@@ -83,7 +83,7 @@ def move(call: Arguments) -> torch.device:
         target = call.kwargs["device"]
         call.kwargs["device"] = META
     elif type(call.kwvalues.get("other")) is Tensor:
-        target = call.kwvalues["other"].device  # type: ignore[attr-defined]
+        target = call.kwvalues["other"].device
     if target is None:
         return tensor.device
     device = normalised(torch.device("cuda", target) if isinstance(target, int) else target)
@@ -96,6 +96,3 @@ def cuda_device(call: Arguments) -> Any:
     """The device that `Tensor.cuda` was given."""
     given = call.args[1] if len(call.args) > 1 else call.kwargs.get("device")
     return "cuda" if given is None else given
-
-
-__all__ = ["CPU", "normalised", "of_result"]

@@ -100,7 +100,7 @@ def operand_strides(tensor: torch.Tensor, shape: Sequence[int]) -> list[int]:
 
 
 def ordered_strides(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Dense strides whose order of dimensions follows the operands, the first that tells two dimensions apart deciding."""
+    """Dense strides in the operands' order of dimensions; the first that tells two dimensions apart decides."""
     order = list(range(len(shape) - 1, -1, -1))
     for start in range(1, len(order)):
         place = start

@@ -12,7 +12,7 @@ from ..torch_api import is_view_op, overload_tags
 from . import ops
 
 #: operations that make a tensor out of nothing
-FACTORIES = frozenset("zeros ones full empty arange zeros_like ones_like full_like empty_like new_zeros new_ones".split())
+FACTORIES = frozenset("zeros ones full arange zeros_like ones_like full_like new_zeros new_ones".split())
 
 
 def remove_dead(graph: Graph) -> None:

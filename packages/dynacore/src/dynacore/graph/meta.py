@@ -14,6 +14,7 @@ from ..reasons import Break
 from ..torch_api import InferenceMode, is_view_op, set_conj, set_grad_enabled, set_neg, tree_map
 from . import shapes_nn  # noqa: F401  (fills QUICK)
 from .arguments import Arguments
+from .autocast import Unsuitable, autocast_specs
 from .layouts import Spec
 from .ops import is_leaf_by_mark
 from .shapes import QUICK, WITHOUT_GRAD
@@ -99,15 +100,24 @@ def infer(call: Arguments, state: TorchState) -> Any:
 def run(call: Arguments, state: TorchState) -> Any:
     """The operation's result: by a quick rule where one covers the case."""
     set_grad_enabled(state.grad)
+    if state.casts:
+        try:
+            return rebuilt(autocast_specs(call, state))
+        except Unsuitable:
+            return run_plain(call)
     rule = QUICK.get(call.name)
     if rule is not None:
         try:
             spec = rule(*call.args, **call.kwargs)
         except Exception:  # the rule doesn't cover these arguments, or they are wrong, which the operation will say
-            pass
-        else:
-            grad = state.grad and call.name not in WITHOUT_GRAD
-            return made(spec, grad and any(tensor.fake.requires_grad for tensor in call.tensors))
+            return run_plain(call)
+        grad = state.grad and call.name not in WITHOUT_GRAD
+        return made(spec, grad and any(tensor.fake.requires_grad for tensor in call.tensors))
+    return run_plain(call)
+
+
+def run_plain(call: Arguments) -> Any:
+    """Run the operation itself on stand-ins."""
     if call.name.endswith("_") and not call.name.startswith("__"):
         check_in_place(call)
     return call.run(*call.args, **call.kwargs)
@@ -146,8 +156,17 @@ def made(spec: Spec | tuple[Spec | None, ...] | None, grad: bool) -> Any:
         return None
     shape, stride, dtype = spec if len(spec) == 3 else (None, None, None)
     if not isinstance(dtype, torch.dtype):
-        return tuple([made(one, grad) for one in spec])  # type: ignore[arg-type]
+        return tuple([made(one, grad) for one in spec])
     fake = torch.empty_strided(shape, stride, dtype=dtype, device=META)
     if grad and (dtype.is_floating_point or dtype.is_complex):
         return non_leaf(fake.requires_grad_())
     return fake
+
+
+def rebuilt(specs: Any) -> Any:
+    """Stand-ins after the specs that inference under autocast found."""
+    if specs is None:
+        return None
+    if isinstance(specs[-1], bool):
+        return made(specs[:3], specs[3])
+    return type(specs)([rebuilt(one) for one in specs])

@@ -35,14 +35,15 @@ OPERATORS: frozenset[Any] = frozenset(
 #: Python functions that torch calls overridable, but whose Python code has to be followed
 NOT_LEAVES = frozenset(
     "triplet_margin_with_distance_loss sym_float sym_int sym_ite sym_max sym_min sym_not sym_sum _sym_sqrt "
-    "_clear_non_serializable_cached_data _reduce_ex_internal __hash__ __dir__ __getattribute__ __setattr__ __delattr__".split()
+    "_clear_non_serializable_cached_data _reduce_ex_internal __hash__ __dir__ __getattribute__ __setattr__ "
+    "__delattr__".split()
 )
 
 
 def _refusals() -> dict[str, str]:
     names = {
-        "tensor-to-python": "item tolist __bool__ __nonzero__ __int__ __long__ __float__ __complex__ __index__ __contains__ "
-        "equal allclose is_nonzero __iter__ __format__ __repr__ __str__ __reversed__ dim_order",
+        "tensor-to-python": "item tolist __bool__ __nonzero__ __int__ __long__ __float__ __complex__ __index__ "
+        "__contains__ equal allclose is_nonzero __iter__ __format__ __repr__ __str__ __reversed__ dim_order",
         "numpy": "numpy __array__ __array_wrap__ from_numpy frombuffer asarray",
         "tensor-storage": "data_ptr const_data_ptr storage untyped_storage _typed_storage set_ share_memory_ is_shared "
         "is_set_to resize_ resize_as_ resize resize_as storage_type storage_offset pin_memory is_pinned __dlpack__ "
@@ -55,7 +56,8 @@ def _refusals() -> dict[str, str]:
         "quantize_per_tensor quantize_per_channel",
         # torch's rules for tensors without data lay these results out in another way than the kernels do
         "op-failed-on-meta": "native_layer_norm native_batch_norm _native_batch_norm_legit _batch_norm_with_update svd "
-        "linalg_svd linalg_eig fft_hfft2 fft_hfftn fft_rfft2 fft_rfftn max_unpool1d max_unpool2d max_unpool3d nonzero_static",
+        "linalg_svd linalg_eig fft_hfft2 fft_hfftn fft_rfft2 fft_rfftn max_unpool1d max_unpool2d max_unpool3d "
+        "nonzero_static",
         "random-state": "seed manual_seed initial_seed get_rng_state set_rng_state",
     }
     return {name: code for code, text in names.items() for name in text.split()}
@@ -101,8 +103,7 @@ def is_method(function: Any) -> bool:
     """Whether `function` is a method of tensors."""
     if isinstance(function, METHOD_TYPES):
         return issubclass(torch.Tensor, function.__objclass__)
-    name = getattr(function, "__name__", None)
-    return isinstance(function, types.FunctionType) and name is not None and getattr(torch.Tensor, name, None) is function
+    return isinstance(function, types.FunctionType) and getattr(torch.Tensor, function.__name__, None) is function
 
 
 def name_of(function: Any) -> str:

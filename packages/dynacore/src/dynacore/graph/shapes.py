@@ -1,8 +1,8 @@
 """Quick rules: what the most frequent operations return, worked out without running them on stand-ins.
 
-torch's own rules for tensors without data are written in Python and load a symbolic algebra system at their first use; these
-cost a hundredth of that. A rule takes the operation's own arguments and gives a `Spec`, or several in a tuple; it raises
-`Declined` (or fails to take the arguments) where it isn't sure. Every rule is checked against the real operation by tests.
+torch's own rules for tensors without data are written in Python and load a symbolic algebra system at their first use,
+which takes seconds. A rule takes the operation's own arguments and gives a `Spec`, or several in a tuple; it raises
+`Declined` (or fails to take the arguments) where it isn't sure. Tests check every rule against the real operation.
 """
 
 from __future__ import annotations
@@ -43,10 +43,13 @@ def need_float(*tensors: torch.Tensor) -> None:
         raise Declined
 
 
-# -- element by element -------------------------------------------------------------------------------------------------
+# -- element by element --------------------------------------------------------------------------------------------
 
 
-@quick("sin cos tan exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sigmoid tanh erf erfc reciprocal asin acos atan sinh cosh")
+@quick(
+    "sin cos tan exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sigmoid tanh erf erfc reciprocal asin acos "
+    "atan sinh cosh"
+)
 def float_unary(x: torch.Tensor) -> Spec:
     """Functions that make integers floating point."""
     dtype = x.dtype if x.dtype.is_floating_point or x.dtype.is_complex else torch.get_default_dtype()
@@ -205,7 +208,7 @@ def dropout(x: torch.Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return packed(x.shape, x.dtype)
 
 
-# -- reductions ---------------------------------------------------------------------------------------------------------
+# -- reductions ----------------------------------------------------------------------------------------------------
 
 
 def reduced(x: torch.Tensor, dim: Any, keepdim: Any) -> tuple[int, ...]:
@@ -295,7 +298,7 @@ def triangle(x: torch.Tensor, diagonal: int = 0) -> Spec:
     return packed(x.shape, x.dtype)
 
 
-# -- factories ----------------------------------------------------------------------------------------------------------
+# -- factories -----------------------------------------------------------------------------------------------------
 
 
 @quick("arange")

@@ -12,7 +12,7 @@ from .shapes import need_float, quick
 
 INDEX_TYPES = (torch.int64, torch.int32)
 
-# -- products -----------------------------------------------------------------------------------------------------------
+# -- products -------------------------------------------------------------------------------------------------------
 
 
 @quick("linear")
@@ -62,7 +62,7 @@ def addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Spec:
     return packed(shape, dtype)
 
 
-# -- normalisation --------------------------------------------------------------------------------------------------------
+# -- normalisation -------------------------------------------------------------------------------------------------
 
 
 def affine(x: torch.Tensor, *parameters: torch.Tensor | None) -> None:
@@ -79,7 +79,9 @@ def layer_norm(
     """Normalised over the last dimensions."""
     affine(x, weight, bias)
     shape = tuple(normalized_shape)
-    if tuple(x.shape[x.dim() - len(shape) :]) != shape or any(p is not None and p.shape != shape for p in (weight, bias)):
+    if tuple(x.shape[x.dim() - len(shape) :]) != shape or any(
+        p is not None and p.shape != shape for p in (weight, bias)
+    ):
         raise Declined
     return packed(x.shape, x.dtype)
 
@@ -101,7 +103,14 @@ def group_norm(x: torch.Tensor, num_groups: int, weight: Any = None, bias: Any =
 
 @quick("batch_norm")
 def batch_norm(
-    x: torch.Tensor, mean: Any, var: Any, weight: Any = None, bias: Any = None, training: bool = False, *args: Any, **named: Any
+    x: torch.Tensor,
+    mean: Any,
+    var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    *args: Any,
+    **named: Any,
 ) -> Spec:
     """Normalised over the batch, with the statistics given."""
     affine(x, mean, var, weight, bias)
@@ -111,7 +120,7 @@ def batch_norm(
     return packed(x.shape, x.dtype)
 
 
-# -- convolution ----------------------------------------------------------------------------------------------------------
+# -- convolution ---------------------------------------------------------------------------------------------------
 
 
 def per_dim(value: Any, ndim: int) -> tuple[int, ...]:
@@ -198,17 +207,17 @@ def adaptive_avg_pool2d(x: torch.Tensor, output_size: Any) -> Spec:
     return packed((*x.shape[:-2], *per_dim(output_size, 2)), x.dtype)
 
 
-# -- attention ------------------------------------------------------------------------------------------------------------
+# -- attention -----------------------------------------------------------------------------------------------------
 
 
 @quick("scaled_dot_product_attention")
 def attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
-    scale: Any = None, enable_gqa: bool = False,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, attn_mask: Any = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: Any = None, enable_gqa: bool = False,
 ) -> Spec:  # fmt: skip
-    """Attention by the fused kernel, whose result is laid out as the queries are; stand-ins know the other kernel only."""
+    """Attention by the fused kernel, whose result is laid out as the queries are: stand-ins know another kernel."""
     need_float(q, k, v)
-    batch, heads, length, width = q.shape
+    batch, heads, _, width = q.shape
     kv_heads = k.shape[1]
     if k.shape != v.shape or k.shape[0] != batch or k.shape[3] != width or (attn_mask is not None and is_causal):
         raise Declined
@@ -238,10 +247,13 @@ def dense_like(x: torch.Tensor) -> tuple[int, ...]:
 
 @quick("multi_head_attention_forward")
 def multi_head_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, width: int, num_heads: int, in_weight: Any, in_bias: Any, bias_k: Any,
-    bias_v: Any, add_zero_attn: bool, dropout_p: float, out_weight: torch.Tensor, out_bias: Any, training: bool = True,
-    key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None, use_separate_proj_weight: bool = False,
-    q_proj_weight: Any = None, k_proj_weight: Any = None, v_proj_weight: Any = None, static_k: Any = None, static_v: Any = None,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, width: int, num_heads: int, in_weight: Any, in_bias: Any,
+    bias_k: Any, bias_v: Any, add_zero_attn: bool, dropout_p: float, out_weight: torch.Tensor,
+    out_bias: Any, training: bool = True,
+    key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Any = None, k_proj_weight: Any = None, v_proj_weight: Any = None,
+    static_k: Any = None, static_v: Any = None,
     average_attn_weights: bool = True, is_causal: bool = False,
 ) -> tuple[Spec, None]:  # fmt: skip
     """A whole attention layer over batches, without its weights."""
@@ -276,7 +288,7 @@ def native_attention(q: torch.Tensor, *args: Any, need_weights: bool = True, **n
     return packed(q.shape, q.dtype), None
 
 
-# -- look-ups and joining ---------------------------------------------------------------------------------------------------
+# -- look-ups and joining ------------------------------------------------------------------------------------------
 
 
 @quick("embedding")

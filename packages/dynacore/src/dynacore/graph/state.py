@@ -1,7 +1,7 @@
 """torch's own state, of the thread and of the process, as far as it changes what operations do.
 
-The machine tracks what captured code sets (`TorchState`); reading it there gives the tracked value. A setter is a node of
-the graph too, so that later operations run in the right mode and the state ends as plain Python leaves it.
+The machine tracks what captured code sets (`TorchState`); reading it there gives the tracked value. A setter is a node
+of the graph too, so that later operations run in the right mode and the state ends as plain Python leaves it.
 """
 
 from __future__ import annotations
@@ -35,13 +35,10 @@ class TorchState:
         self.autocast_cache = torch.is_autocast_cache_enabled()
         self.autocast_nesting: int | None = None  # read when the program first changes it
 
-    def key(self) -> tuple:
-        """What an operation's result may depend on, for memoising."""
-        if any(self.autocast.values()):
-            casts = tuple((d, self.autocast_dtype[d]) for d, on in self.autocast.items() if on)
-        else:
-            casts = ()
-        return self.grad, self.inference, casts, torch.get_default_dtype()
+    @property
+    def casts(self) -> bool:
+        """Whether autocast is on for any device."""
+        return True in self.autocast.values()
 
 
 def torch_state_checks() -> list[tuple[Callable[[], Any], Any]]:

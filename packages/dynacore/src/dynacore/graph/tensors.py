@@ -12,8 +12,8 @@ from ..values import Const, Tensor, TupleObj, Value
 
 #: attributes that the stand-in has right
 FROM_STAND_IN = frozenset(
-    "shape dtype ndim requires_grad is_leaf layout itemsize nbytes is_sparse is_sparse_csr is_quantized is_mkldnn is_nested "
-    "retains_grad".split()
+    "shape dtype ndim requires_grad is_leaf layout itemsize nbytes is_sparse is_sparse_csr is_quantized is_mkldnn "
+    "is_nested retains_grad".split()
 )
 #: attributes that are operations: views of the tensor
 VIEWS = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))
@@ -78,7 +78,7 @@ def own_attribute(m: Any, t: Tensor, name: str) -> Value | None:
     return None
 
 
-# -- methods ------------------------------------------------------------------------------------------------------------
+# -- methods -------------------------------------------------------------------------------------------------------
 
 
 def metadata(name: str) -> Callable[..., Value]:

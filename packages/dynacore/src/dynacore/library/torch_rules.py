@@ -1,4 +1,4 @@
-"""Rules for what models call of torch besides operations: modes, queries about the process, types, compile-time questions."""
+"""Rules for what models call of torch besides operations: modes, queries about the process, types, shapes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from .. import torch_api
 from ..reasons import Break
-from ..values import FALSE, NONE, TRUE, Const, Known, Obj, Tensor, TupleObj, Value
+from ..values import FALSE, NONE, TRUE, Const, Tensor, TupleObj, Value
 from .registry import pure, rule
 
 
@@ -29,14 +29,14 @@ def _refuse(code: str, name: str, m: Any, *args: Value, **kwargs: Value) -> Valu
     raise Break(code, name)
 
 
-# -- is this being compiled? --------------------------------------------------------------------------------------------
+# -- is this being compiled? ---------------------------------------------------------------------------------------
 
 constant(torch.compiler.is_compiling, torch.compiler.is_dynamo_compiling, torch_api.is_compiling, value=TRUE)
 constant(torch.compiler.is_exporting, torch.jit.is_scripting, torch_api.is_scripting, torch.jit.is_tracing, value=FALSE)
 constant(torch_api.get_tracing_state, value=NONE)
 constant(torch_api.log_api_usage_once, value=NONE)  # counts uses inside torch's builds; nothing reads it
 
-# -- grad mode ----------------------------------------------------------------------------------------------------------
+# -- grad mode ------------------------------------------------------------------------------------------------------
 
 
 @rule(torch_api.set_grad_enabled)
@@ -61,7 +61,7 @@ def is_inference_mode_enabled(m: Any) -> Value:
     return Const(m.graph.state.inference)
 
 
-# -- autocast -----------------------------------------------------------------------------------------------------------
+# -- autocast ------------------------------------------------------------------------------------------------------
 
 
 def autocast_device(m: Any, value: Value) -> str:
@@ -143,7 +143,7 @@ def clear_autocast_cache(m: Any) -> Value:
     return NONE
 
 
-# -- other state: read under the guard on the global state, or under its own ----------------------------------------------
+# -- other state: read under the guard on the global state, or under its own ------------------------------------------
 
 
 def guarded(m: Any, getter: Any) -> Value:
@@ -187,7 +187,7 @@ refuse("autograd", torch.autograd.grad, torch.autograd.backward)
 refuse("call-autograd-function", torch_api.autograd_apply)
 
 
-# -- __torch_function__ -------------------------------------------------------------------------------------------------
+# -- __torch_function__ --------------------------------------------------------------------------------------------
 
 
 @rule(torch_api.has_torch_function)
@@ -209,7 +209,7 @@ def overrides(*values: Value) -> Value:
     return FALSE
 
 
-# -- sizes, dtypes, shapes ------------------------------------------------------------------------------------------------
+# -- sizes, dtypes, shapes -----------------------------------------------------------------------------------------
 
 
 @rule(torch.Size)

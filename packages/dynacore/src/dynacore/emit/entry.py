@@ -270,7 +270,7 @@ class Emitter(Rebuilder):
         text = "\n".join(hard.lines)
         used = set(ast_names(text))
         mine = [f"v{i}" for i in range(len(self.handed))] + [f"t{i}" for i in range(len(self.outputs))] + list(self.names.values())
-        drop = [name for name in dict.fromkeys(mine) if name not in used and name != self.handled_name]
+        drop = [name for name in dict.fromkeys(mine) if name.isidentifier() and name not in used and name != self.handled_name]
         if drop:
             self.lines.append(f"del {', '.join(drop)}")
 

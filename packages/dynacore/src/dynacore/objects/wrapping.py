@@ -116,7 +116,7 @@ class Wrapping:
                 return tuple(items)
             if value.obj is not None:
                 return value.obj
-            return tuple.__new__(value.cls, items)
+            return tuple.__new__(value.cls, items) if base_layout(value.cls) is tuple else value.cls(items)
         if kind is SliceObj:
             return slice(*(self.constant_of(item) for item in value.items))
         if kind is ListObj and value.cls is list:

@@ -4,6 +4,7 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -57,6 +58,11 @@ def refuse() -> Any:
 def never(state: list) -> None:
     """A fallback that must not run."""
     raise AssertionError(f"the fallback ran with {state}")
+
+
+def rest(function: Any) -> Any:
+    """A fallback: `function(state)` is the rest of the frame."""
+    return lambda state: partial(function, list(state))
 
 
 def point(function: Any = None, *, code: Any = None, line: int = 0, count: int | None = None, **entry: Any) -> Any:

@@ -5,14 +5,14 @@ from functools import partial
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from native.extension import SLOWDOWN, C
+from native.extension import SLOWDOWN, C, rest
 
 NAMES = "abcdefgh"
 
 
 def bound(function):
     """`function`, compiled to something that returns its state."""
-    return C.Compiled(function, C.Point(None, tuple, code=getattr(function, "__func__", function).__code__))
+    return C.Compiled(function, C.Point(None, rest(tuple), code=getattr(function, "__func__", function).__code__))
 
 
 @st.composite
@@ -134,7 +134,7 @@ def test_only_what_binds_in_plain_python_binds():
     assert Class.method.__get__(owner).__self__ is owner
     bound_method = bound(owner.method)
     assert bound_method.__get__(Class(), Class) is bound_method
-    callable_object = C.Compiled(owner, C.Point(None, tuple, code=Class.__call__.__code__))
+    callable_object = C.Compiled(owner, C.Point(None, rest(tuple), code=Class.__call__.__code__))
     assert callable_object.__get__(Class(), Class) is callable_object
 
 
@@ -144,8 +144,8 @@ def test_function_without_code_of_its_own():
 
     half = partial(f, 1)
     with pytest.raises(TypeError, match="has no code of its own"):
-        C.Compiled(half, C.Point(None, tuple))
-    compiled = C.Compiled(half, C.Point(None, tuple, code=(lambda b: None).__code__))
+        C.Compiled(half, C.Point(None, rest(tuple)))
+    compiled = C.Compiled(half, C.Point(None, rest(tuple), code=(lambda b: None).__code__))
     assert compiled(2) == (2,)
     assert compiled(b=2) == (2,)
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'b'"):

@@ -118,22 +118,20 @@ rest_holds(const Memo *memo, Walk *walk)
 
 /* -1: there is no memo, or it doesn't hold any longer (and is gone). */
 static int
-recall(Node *root_child, PyObject *root, Walk *walk)
+recall(Node *root_child, Walk *walk)
 {
     Memo *memo = root_child->memo;
     if (memo == NULL) {
         return -1;
     }
-    Py_ssize_t changed = memo->root == root ? first_change(memo) : memo->words.count;
+    Py_ssize_t changed = first_change(memo);
     if (changed < 0) {
         memo->served++;
         walk->guards->recalls++;
         hand_over(memo, walk->found);
         return rest_holds(memo, walk);
     }
-    if (changed < memo->words.count) {
-        blame(memo, changed);
-    }
+    blame(memo, changed);
     root_child->memo = NULL;
     release(memo);
     return -1;
@@ -156,12 +154,12 @@ walk_and_record(Node *root_child, PyObject *root, Walk *walk)
 int
 memo_holds(Node *root_child, Walk *walk)
 {
-    PyObject *root = node_access(root_child, NULL, walk);
+    PyObject *root = node_access(root_child, NULL, walk); /* the same object each time, while it lives */
     if (root == NULL) {
         return 0;
     }
     /* Without being alone, another walk of these guards may be using the memo. */
-    int holds = walk->alone ? recall(root_child, root, walk) : -1;
+    int holds = walk->alone ? recall(root_child, walk) : -1;
     if (holds < 0) {
         holds = walk_and_record(root_child, root, walk);
     }

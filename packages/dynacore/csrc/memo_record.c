@@ -415,7 +415,6 @@ memo_record(Node *root_child, PyObject *root, Walk *walk)
     if (memo == NULL) {
         return NULL;
     }
-    memo->root = root;
     Recorder recorder = {.memo = memo, .walk = walk, .may_hold = root_child->access == ACCESS_CONST};
     int collects = PyGC_Disable(); /* finalizers could change what is being recorded */
     int recorded = record_node(&recorder, root_child, (Known){root, 1});

@@ -39,7 +39,6 @@ typedef struct Memo {
     Array edges;     /* Edge */
     Array questions; /* Question */
     Array held;      /* PyObject *, owned: constants, and dicts that CPython would turn back into inline values */
-    PyObject *root;  /* what the memo is about */
     Py_ssize_t served;
 } Memo;
 

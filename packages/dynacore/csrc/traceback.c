@@ -2,7 +2,7 @@
 #include "core.h"
 #include <frameobject.h>
 
-/* A code object to show in place of the user's: a frame of that one, which has cells that were never made, can't be looked into. */
+/* A code object to show in place of the user's: a frame of that one, whose cells were never made, can't be looked into. */
 static PyCodeObject *
 make_code(const Point *point)
 {
@@ -23,7 +23,8 @@ make_traceback(PyObject *next, const Point *point)
     PyFrameObject *frame = code != NULL ? PyFrame_New(PyThreadState_Get(), code, globals, NULL) : NULL;
     Py_XDECREF(code);
     if (frame != NULL) {
-        traceback = PyObject_CallFunction((PyObject *)&PyTraceBack_Type, "OOii", next != NULL ? next : Py_None, frame, 0, point->line);
+        traceback = PyObject_CallFunction((PyObject *)&PyTraceBack_Type, "OOii", next != NULL ? next : Py_None, frame, 0,
+                                          point->line);
         Py_DECREF(frame);
     }
     Py_DECREF(globals);

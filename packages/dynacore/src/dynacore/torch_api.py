@@ -24,6 +24,11 @@ def device_types() -> tuple[type, ...]:
     return torch.device, torch.dtype, torch.layout, torch.memory_format
 
 
+def immutable_types() -> tuple[type, ...]:
+    """Types of torch written in C whose objects never change."""
+    return *device_types(), torch.finfo, torch.iinfo
+
+
 def op_namespaces() -> Iterator[Any]:
     """The objects whose attributes are operations written in C."""
     yield VARIABLE_FUNCTIONS

@@ -9,7 +9,7 @@ from typing import Any
 from .._C import attribute_slots
 from ..library.registry import RULES, STANDS_FOR
 from ..reasons import Break
-from ..torch_api import device_types
+from ..torch_api import immutable_types
 from ..values import DELETED, PUSHED, Bound, Cell, Const, DictObj, ExcObj, Func, GenObj, Known, Obj, Opaque, Super, Tensor, TupleObj, Value
 from .wrapping import FUNCTION, is_heap
 
@@ -223,7 +223,7 @@ class Attributes:
             if type(v) is Const:
                 return self.const_field(found, v)
             raise Break("attribute-unknown", f"{cls.__name__}.{name}")
-        if found.__objclass__ in FROZEN or found.__objclass__ in device_types():
+        if found.__objclass__ in FROZEN or found.__objclass__ in immutable_types():
             self.pin(v)
             return self.const(found.__get__(obj, type(obj)))
         if type(found) is types.GetSetDescriptorType and not self.readable_field(found, v):
@@ -388,21 +388,22 @@ class Attributes:
         return self.getattr(v.func, name)
 
     def module_getattr(self, v: Known, name: str) -> Value:
-        """An attribute of a module: its dict, then its `__getattr__`."""
-        namespace = self.module_dict(v.obj)
-        found = self.d_get_str(namespace, name)
+        """An attribute of a module: its dict, its class (lazy modules have their own), its `__getattr__`, its class's."""
+        namespace, cls = self.module_dict(v.obj), type(v.obj)
+        on_class = self.lookup_type(cls, name)
+        descriptor = on_class is not MISSING and self.is_descriptor(on_class)
+        found = None if descriptor and self.is_data(on_class) else self.d_get_str(namespace, name)
         if found is not None:
             return found
-        if self.lookup_type(type(v.obj), name) is not MISSING:
-            return self.const(getattr(v.obj, name)) if name in ("__dict__",) else self.break_attr(v, name)
+        if on_class is not MISSING:
+            return self.get_descriptor(on_class, v, cls, name) if descriptor else self.class_value(cls, name, on_class)
         hook = self.d_get_str(namespace, "__getattr__")
         if hook is not None:
             return self.call(hook, [Const(name)], {})
-        self.throw(AttributeError, f"module '{v.obj.__name__}' has no attribute '{name}'")
-
-    def break_attr(self, v: Value, name: str) -> Value:
-        """Give up on an attribute."""
-        raise Break("attribute-unknown", f"{v.cls.__name__}.{name}")
+        hook = self.lookup_type(cls, "__getattr__")
+        if hook is not MISSING:
+            return self.call_real_function(hook, [v, Const(name)])
+        self.throw(AttributeError, f"module '{v.obj.__name__}' has no attribute '{name}'", name=name, obj=v)
 
     def module_dict(self, module: Any) -> DictObj:
         """The namespace of a module."""

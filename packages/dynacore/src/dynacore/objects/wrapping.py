@@ -9,8 +9,8 @@ from typing import Any
 from ..library.folding import CONST_TYPES
 from ..reasons import Break
 from ..sources import Source
+from ..torch_api import OPERATOR_TYPES, device_types
 from ..torch_api import Tensor as RealTensor
-from ..torch_api import device_types
 from ..values import (
     FALSE,
     NONE,
@@ -180,7 +180,7 @@ class Wrapping:
         maker = MAKERS.get(cls)
         if maker is not None:
             return maker(self, obj, source)
-        if isinstance(obj, type):
+        if isinstance(obj, (type, OPERATOR_TYPES)):
             source.check("is", obj)
             return Known(obj, self.root.child("const", obj))
         if isinstance(obj, RealTensor):

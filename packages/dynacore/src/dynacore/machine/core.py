@@ -334,7 +334,7 @@ class Machine(Objects):
                 return self.zero_argument_super(frame)
             if f.obj is globals and not args:
                 return frame.globals
-            if f.obj in FRAME_READERS:
+            if f.obj in FRAME_READERS and not (args and f.obj in (vars, dir)):
                 raise Break("locals-inspection", f.obj.__name__)
         return self.call(f, args, kwargs)
 

@@ -130,9 +130,26 @@ def call_ex(m: Machine, f: Frame, i: Instr) -> None:
             if type(key) is not Const or type(key.value) is not str:
                 raise Break("call-arguments", "keywords must be strings")
             kwargs[key.value] = value
-    args = m.iterate(f.stack.pop())
+    source = f.stack.pop()
     function, receiver = pop_callable(f, i.c)
+    try:
+        args = m.iterate(source)
+    except Break as cause:
+        if cause.code != "iterate-unknown":
+            raise
+        named = DictObj()
+        named.items = {name: (Const(name), value) for name, value in kwargs.items()}
+        m.push_python(call_in_python, [function, TupleObj(receiver), source, named])
+        return
     push(f, m.call_from(f, function, receiver + args, kwargs))
+
+
+def call_in_python(function, receiver, source, named, /):
+    """`function(*source, **named)` where the source's iteration is Python code."""
+    args = [*receiver]
+    for item in source:
+        args.append(item)
+    return function(*args, **named)
 
 
 # -- jumps and iteration --------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from .._C import attribute_slots
 from ..library.registry import RULES, STANDS_FOR
 from ..reasons import Break
 from ..torch_api import immutable_types
-from ..values import DELETED, PUSHED, Bound, Cell, Const, DictObj, ExcObj, Func, GenObj, Known, Obj, Opaque, Super, Tensor, TupleObj, Value
+from ..values import DELETED, PUSHED, Bound, Cell, Const, DictObj, ExcObj, Func, GenObj, Host, Known, Obj, Opaque, Super, Tensor, TupleObj, Value
 from .wrapping import FUNCTION, is_heap
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
@@ -137,6 +137,8 @@ class Attributes:
     def instance_attr(self, v: Value, name: str) -> Any:
         """The object's own attribute, from its overlay or its real `__dict__`."""
         kind = type(v)
+        if kind is Host:
+            return MISSING
         if kind is Const:
             return MISSING if not hasattr(v.value, "__dict__") else self.real_attr(v, v.value, name)
         if kind is not Known:
@@ -220,6 +222,8 @@ class Attributes:
                 return own
         obj = getattr(v, "obj", None)
         if obj is None:
+            if type(v) is Host:
+                v = self.specialise(v)
             if type(v) is Const:
                 return self.const_field(found, v)
             raise Break("attribute-unknown", f"{cls.__name__}.{name}")
@@ -400,6 +404,9 @@ class Attributes:
         hook = self.d_get_str(namespace, "__getattr__")
         if hook is not None:
             return self.call(hook, [Const(name)], {})
+        hook = self.lookup_type(type(v.obj), "__getattr__")
+        if type(hook) is FUNCTION:
+            return self.call_real_function(hook, [v, Const(name)])
         hook = self.lookup_type(cls, "__getattr__")
         if hook is not MISSING:
             return self.call_real_function(hook, [v, Const(name)])

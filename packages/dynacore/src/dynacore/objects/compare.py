@@ -54,15 +54,19 @@ class Compare:
         tries = [(first, a, b), (second, b, a)]
         if a.cls is not b.cls and issubclass(b.cls, a.cls) and second is not self.lookup_type(a.cls, reflected):
             tries.reverse()
-        in_python = [t for t in tries if type(t[0]) is FUNCTION or (t[0] not in (MISSING, OBJECT_EQ, OBJECT_NE) and not self.is_slot_of_plain(t[0]))]
-        if not in_python:
-            return self.compare_default(symbol, a, b)
-        if symbol == "!=" and all(type(self.lookup_type(t[1].cls, "__ne__")) is not FUNCTION for t in tries):
+        if symbol == "!=" and all(type(t[0]) is not FUNCTION for t in tries) and self.python_equality(a, b):
             return self.push_python(not_equal_in_python, [a, b])
-        if all(type(t[0]) is FUNCTION or t[0] in (MISSING, OBJECT_EQ, OBJECT_NE) for t in tries):
-            methods = [v for method, left, right in tries for v in (self.const(method if type(method) is FUNCTION else None), left, right)]
+        tries = [t for t in tries if t[0] not in (MISSING, OBJECT_EQ, OBJECT_NE) and not self.is_slot_of_plain(t[0])]
+        if not tries:
+            return self.compare_default(symbol, a, b)
+        if all(type(t[0]) is FUNCTION for t in tries):
+            methods = [v for method, left, right in (*tries, (None, a, b))[:2] for v in (self.const(method), left, right)]
             return self.push_python(compare_in_python, [*methods, self.const(symbol)])
         raise Break("operator-unknown", f"{a.cls.__name__} {symbol} {b.cls.__name__}")
+
+    def python_equality(self, a: Value, b: Value) -> bool:
+        """Whether `==` of the two involves a method written in Python."""
+        return any(type(self.lookup_type(v.cls, "__eq__")) is FUNCTION for v in (a, b))
 
     def is_slot_of_plain(self, method: Any) -> bool:
         """Whether a C comparison belongs to a type that knows only its own kind."""
@@ -111,8 +115,7 @@ class Compare:
 
     def equal(self, a: Value, b: Value) -> bool | None:
         """`a == b` where no Python code is needed; None when that isn't known."""
-        if type(a) is Host or type(b) is Host:
-            return None
+        a, b = self.settle(a), self.settle(b)
         if isinstance(a, (ListObj, TupleObj)) and isinstance(b, (ListObj, TupleObj)) and self.plain_container(a) and self.plain_container(b):
             return self.equal_sequences(a, b)
         if type(a) is Const or type(b) is Const:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..library.sets_rules import ordered
 from ..reasons import Break
 from ..values import (
     PUSHED,
@@ -51,7 +52,7 @@ class Iteration:
         if isinstance(v, DictView):
             return ItemsIter(self.view_values(v), VIEW_ITERATORS[v.what], v.owner, v.what)
         if isinstance(v, SetObj):
-            return ItemsIter(list(v.items.values()), ITERATORS[set], v, "items")
+            return ItemsIter(ordered(v), ITERATORS[set], v, "items")
         if kind is Const and method is not MISSING:
             return self.constant_iter(v)
         if method is MISSING:
@@ -70,9 +71,9 @@ class Iteration:
 
     def tensor_iter(self, v: Tensor) -> Value:
         """Iterating a tensor gives its rows."""
-        from ..torch_api import RealTensor as unbound  # noqa: F401  (documented in torch_api)
-
-        raise Break("iterate-unknown", "a tensor")
+        if not v.fake.dim():
+            self.throw(TypeError, "iteration over a 0-d tensor")
+        return SeqIter(TupleObj(self.rows(v)), ITERATORS[tuple])
 
     def view_values(self, view: DictView) -> list[Value]:
         """What a dict view yields, now."""

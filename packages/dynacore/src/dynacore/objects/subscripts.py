@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from ..library.polyfills.support import same
 from ..reasons import Break
 from ..values import PUSHED, Const, DictObj, DictView, Host, Known, ListObj, SetObj, SliceObj, Tensor, TupleObj, Value
 from .attributes import MISSING
@@ -185,7 +186,7 @@ def contains_in_python(method, v, item, /):
 def search_in_python(v, item, /):
     """`in` by iteration."""
     for other in v:
-        if other is item or other == item:
+        if same(other, item):
             return True
     return False
 

@@ -1,5 +1,7 @@
 """Points, entries, guards and the trampoline: what runs on every call."""
 
+# ruff: noqa: N999  the name that extensions have
+
 from collections.abc import Callable
 from types import CodeType
 from typing import Any, Final, final

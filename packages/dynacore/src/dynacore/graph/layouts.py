@@ -61,8 +61,12 @@ def broadcast(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
     return tuple(result)
 
 
-def pointwise(tensors: Sequence[torch.Tensor]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Shape and strides of the result of an operation applied element by element."""
+def pointwise(
+    tensors: Sequence[torch.Tensor], dtype: torch.dtype | None = None
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and strides of the result of an operation applied element by element, computed in `dtype`."""
+    if dtype is not None and any(t.dtype is not dtype and not is_dense(t) for t in tensors):
+        raise Declined  # it is converted first, into another layout
     shape = tuple(tensors[0].shape)
     same_shape = all(t.shape == shape for t in tensors)
     if same_shape:

@@ -78,7 +78,11 @@ def _table() -> dict[int, Any]:
     for functions in get_overridable_functions().values():
         for function in functions:
             # Torch counts a class, autocast: making an instance is no operation.
-            if callable(function) and not isinstance(function, type) and getattr(function, "__name__", "") not in NOT_LEAVES:
+            if (
+                callable(function)
+                and not isinstance(function, type)
+                and getattr(function, "__name__", "") not in NOT_LEAVES
+            ):
                 table[id(function)] = function
     for name in dir(torch.Tensor):
         method = getattr(torch.Tensor, name)

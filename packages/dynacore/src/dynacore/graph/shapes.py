@@ -53,7 +53,7 @@ def need_float(*tensors: torch.Tensor) -> None:
 def float_unary(x: torch.Tensor) -> Spec:
     """Functions that make integers floating point."""
     dtype = x.dtype if x.dtype.is_floating_point or x.dtype.is_complex else torch.get_default_dtype()
-    return *pointwise([x]), dtype
+    return *pointwise([x], dtype), dtype
 
 
 @quick("neg square __neg__")
@@ -101,7 +101,7 @@ def arithmetic(a: Any, b: Any) -> Spec:
     dtype = torch.result_type(a, b)
     if dtype is torch.bool or dtype.is_complex:
         raise Declined
-    return *pointwise(operands(a, b)), dtype
+    return *pointwise(operands(a, b), dtype), dtype
 
 
 @quick("sub rsub __sub__ __rsub__")
@@ -125,7 +125,9 @@ def division(a: Any, b: Any) -> Spec:
     dtype = torch.result_type(a, b)
     if dtype.is_complex:
         raise Declined
-    return *pointwise(operands(a, b)), dtype if dtype.is_floating_point else torch.get_default_dtype()
+    if not dtype.is_floating_point:
+        dtype = torch.get_default_dtype()
+    return *pointwise(operands(a, b), dtype), dtype
 
 
 @quick("pow __pow__")
@@ -134,15 +136,16 @@ def power(a: Any, b: Any) -> Spec:
     dtype = torch.result_type(a, b)
     if not dtype.is_floating_point or isinstance(b, torch.Tensor):
         raise Declined
-    return *pointwise(operands(a, b)), dtype
+    return *pointwise(operands(a, b), dtype), dtype
 
 
 @quick("eq ne lt le gt ge __eq__ __ne__ __lt__ __le__ __gt__ __ge__")
 def comparison(a: Any, b: Any) -> Spec:
     """Comparisons."""
-    if torch.result_type(a, b).is_complex:
+    dtype = torch.result_type(a, b)
+    if dtype.is_complex:
         raise Declined
-    return *pointwise(operands(a, b)), torch.bool
+    return *pointwise(operands(a, b), dtype), torch.bool
 
 
 @quick("logical_and logical_or logical_xor")
@@ -158,7 +161,7 @@ def bitwise(a: Any, b: Any) -> Spec:
     dtype = torch.result_type(a, b)
     if dtype.is_floating_point or dtype.is_complex:
         raise Declined
-    return *pointwise(operands(a, b)), dtype
+    return *pointwise(operands(a, b), dtype), dtype
 
 
 @quick("invert __invert__ bitwise_not logical_not")
@@ -173,7 +176,10 @@ def where(condition: torch.Tensor, a: Any, b: Any) -> Spec:
     """`torch.where` with three arguments."""
     if condition.dtype is not torch.bool:
         raise Declined
-    return *pointwise([condition, *operands(a, b)]), torch.result_type(a, b)
+    dtype = torch.result_type(a, b)
+    values = operands(a, b)
+    pointwise(values, dtype)
+    return *pointwise([condition, *values]), dtype
 
 
 @quick("masked_fill")

@@ -1,0 +1,66 @@
+"""What counts as a torch operation."""
+
+import operator
+import subprocess
+import sys
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from dynacore.graph import ops
+
+LEAVES = [
+    torch.sin, torch.einsum, torch.arange, torch.tensor, torch.fft.fft, torch.linalg.norm, torch.special.expit,
+    F.relu, F.linear, F.dropout, F.layer_norm, F.cross_entropy, F.scaled_dot_product_attention, F.max_pool2d, F.embedding,
+    torch.Tensor.add, torch.Tensor.__add__, torch.Tensor.__rsub__, torch.Tensor.__getitem__, torch.Tensor.split,
+    torch.Tensor.unflatten, torch.Tensor.item, torch.Tensor.backward, torch.ops.aten.add.Tensor, torch.ops.aten.add,
+]  # fmt: skip
+OTHERS = [
+    len, operator.add, torch.is_tensor, torch.no_grad, torch.Tensor, torch.manual_seed, torch.is_grad_enabled, F.sigmoid,
+    F.triplet_margin_with_distance_loss, torch.nn.Linear, torch.compile, print, 3, None, "add",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", LEAVES, ids=str)
+def test_operations(function):
+    assert ops.is_op(function)
+
+
+@pytest.mark.parametrize("function", OTHERS, ids=str)
+def test_what_is_no_operation(function):
+    assert not ops.is_op(function)
+
+
+@pytest.mark.parametrize(
+    ("function", "code"),
+    [
+        (torch.Tensor.item, "tensor-to-python"),
+        (torch.Tensor.numpy, "numpy"),
+        (torch.Tensor.data_ptr, "tensor-storage"),
+        (torch.Tensor.backward, "autograd"),
+        (torch.nonzero, "data-dependent-shape"),
+        (torch.Tensor.unique, "data-dependent-shape"),
+        (torch.sin, None),
+    ],
+)
+def test_refusals(function, code):
+    assert ops.refusal(function, ops.name_of(function)) == code
+
+
+def test_names_and_methods():
+    assert ops.name_of(torch.ops.aten.add.Tensor) == "add"
+    assert ops.name_of(torch.Tensor.add) == "add"
+    assert ops.is_method(torch.Tensor.add)
+    assert ops.is_method(torch.Tensor.split)
+    assert not ops.is_method(torch.split)
+    assert not ops.is_method(list.append)
+
+
+def test_asking_loads_nothing_of_the_compiler():
+    program = (
+        "import sys, torch; from dynacore.graph import ops; assert ops.is_op(torch.sin); "
+        "print([m for m in ('torch._dynamo', 'sympy', 'torch._inductor') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -81,9 +81,9 @@ def signature_value(m: Any, real: inspect.Signature) -> Value:
 
 @rule(type(functools.lru_cache(len)).__call__)
 def cached_call(m: Any, self: Value, /, *args: Value, **kwargs: Value) -> Value:
-    """A cached function of an installed library that answers with a constant ("is this package there?"): a fact.
+    """A cached function of an installed library, called with constants ("is this package there?"): its answer is a fact.
 
-    A cache of the user's own is left alone: how often it was asked, and when its function ran, can be seen.
+    What isn't an immutable constant is the object in the cache, and is looked at there. A cache of the user's own is left alone: how often it was asked, and when its function ran, can be seen.
     """
     wrapper = m.constant_of(self)
     function = getattr(wrapper, "__wrapped__", None)
@@ -97,9 +97,11 @@ def cached_call(m: Any, self: Value, /, *args: Value, **kwargs: Value) -> Value:
         answer = wrapper(*real, **named)
     except Exception as error:
         raise Break("call-unknown-c-function", function.__qualname__) from error
-    if not is_literal(answer) or isinstance(answer, (list, dict, set)):
+    if is_literal(answer) and not isinstance(answer, (list, dict, set)):
+        return m.const(answer)
+    if wrapper(*real, **named) is not answer:
         raise Break("call-unknown-c-function", function.__qualname__)
-    return m.const(answer)
+    return m.known(answer)
 
 
 @rule(weakref.ref.__call__)

@@ -83,16 +83,15 @@ def signature_value(m: Any, real: inspect.Signature) -> Value:
 def cached_call(m: Any, self: Value, /, *args: Value, **kwargs: Value) -> Value:
     """A cached function of an installed library, called with constants ("is this package there?"): its answer is a fact.
 
-    What isn't an immutable constant is the object in the cache, and is looked at there. A cache of the user's own is left alone: how often it was asked, and when its function ran, can be seen.
+    What isn't an immutable constant is the object in the cache, and is looked at there. A cache of the user's own is left alone:
+    how often it was asked, and when its function ran, can be seen.
     """
     wrapper = m.constant_of(self)
     function = getattr(wrapper, "__wrapped__", None)
     if not is_installed(function):
         raise Break("call-unknown-c-function", "a function with functools.lru_cache")
-    real = [m.constant_of(arg) for arg in args]
-    named = {name: m.constant_of(value) for name, value in kwargs.items()}
-    if not is_literal((real, named)):
-        raise Break("call-unknown-c-function", function.__qualname__)
+    real = [cached_argument(m, arg) for arg in args]
+    named = {name: cached_argument(m, value) for name, value in kwargs.items()}
     try:
         answer = wrapper(*real, **named)
     except Exception as error:
@@ -102,6 +101,17 @@ def cached_call(m: Any, self: Value, /, *args: Value, **kwargs: Value) -> Value:
     if wrapper(*real, **named) is not answer:
         raise Break("call-unknown-c-function", function.__qualname__)
     return m.known(answer)
+
+
+def cached_argument(m: Any, value: Value) -> Any:
+    """The key in a cache: an immutable constant, or an object from outside that is equal to itself alone."""
+    if type(value) is Obj and value.obj is not None and not value.changed and m.by_identity(value):
+        m.pin(value)
+        return value.obj
+    real = m.constant_of(value)
+    if not is_literal(real):
+        raise Break("call-unknown-c-function", "a function with functools.lru_cache")
+    return real
 
 
 @rule(weakref.ref.__call__)

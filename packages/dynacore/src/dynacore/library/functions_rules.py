@@ -120,6 +120,8 @@ def dereference(m: Any, self: Value, /) -> Value:
     """What a weak reference found outside refers to."""
     if type(self) is not Known or type(self.obj) is not weakref.ref:
         raise Break("weakref", self.cls.__name__)
+    if self.obj() is not None and not m.nothing_dropped():
+        raise Break("weakref", "something that it refers to may have been dropped")
     source = (self.source or m.root.child("const", self.obj)).child("call", Dereference.instance)
     return m.wrap(self.obj(), source)
 

@@ -19,7 +19,7 @@ from ..library import load as load_library
 from ..objects import Objects
 from ..reasons import Break
 from ..sources import Source
-from ..values import PUSHED, Cell, ExcObj, Known, Obj, Pending, Raised, Super, Value
+from ..values import PUSHED, Cell, Const, ExcObj, Known, Obj, Pending, Raised, Super, Value
 from .frame import NULL, Frame
 
 #: one handler per neutral operation, filled by the `handlers_*` modules
@@ -106,6 +106,13 @@ class Machine(Objects):
         # What a handler handles is what the one inside it keeps as the previous exception.
         frame.handled = [frame.stack[position] for position in handlers[1:]] + innermost
         frame.pc = index
+        self.given = [v for v in (*frame.slots, *frame.stack) if v is not None and type(v) is not Const]
+
+    def nothing_dropped(self) -> bool:
+        """Whether everything lives that lived at the start: the frame holds what it was given, and no object changed."""
+        frame = self.outermost
+        held = {id(getattr(v, "obj", v)) for v in (*frame.slots, *frame.stack)}
+        return not self.touched and all(id(getattr(v, "obj", v)) in held for v in self.given)
 
     def load_pending(self, frame: Frame, slot: int) -> Value:
         """Look at a local for the first time."""
@@ -312,6 +319,7 @@ class Machine(Objects):
         self.seen.clear()
         self.keep.clear()
         self.touched.clear()
+        self.given.clear()
 
     def keep_apart(self) -> None:
         """Guard that changed objects from outside aren't also what was found in other places."""

@@ -2,10 +2,11 @@
 
 import importlib.metadata
 
-import backend_gpu
-import dynacore
 import pytest
 import torch
+
+import backend_gpu
+import dynacore
 
 
 def test_it_says_that_it_is_not_available():

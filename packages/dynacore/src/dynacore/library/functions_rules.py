@@ -96,11 +96,16 @@ def cached_call(m: Any, self: Value, /, *args: Value, **kwargs: Value) -> Value:
         answer = wrapper(*real, **named)
     except Exception as error:
         raise Break("call-unknown-c-function", function.__qualname__) from error
-    if is_literal(answer) and not isinstance(answer, (list, dict, set)):
+    if is_literal(answer) and is_immutable(answer):
         return m.const(answer)
     if wrapper(*real, **named) is not answer:
         raise Break("call-unknown-c-function", function.__qualname__)
     return m.known(answer)
+
+
+def is_immutable(literal: Any) -> bool:
+    """Whether no list, dict or set is in a constant."""
+    return all(map(is_immutable, literal)) if isinstance(literal, tuple) else not isinstance(literal, (list, dict, set))
 
 
 def cached_argument(m: Any, value: Value) -> Any:

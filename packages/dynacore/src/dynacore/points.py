@@ -5,12 +5,13 @@ from __future__ import annotations
 import linecache
 import weakref
 from dataclasses import dataclass
-from types import CodeType, FunctionType
+from types import CodeType
 from typing import Any, Callable
 
 from bytecode_models import NULL, UNBOUND, Op, decode, resume_function
 
 from . import _C
+from .suspended import real_generator
 
 Point = _C.Point
 
@@ -54,7 +55,7 @@ class PointTable:
         again = where.waits is not None and (at.op is Op.RERAISE or at.op is Op.RAISE and not at.a)
         point.visible = not where.trusted and not again
         self.points[where] = point  # a handler may lead back here
-        below = len(program.names)
+        below = len(program.names) + program.is_generator
         if where.handlers:
             point.handled = below
             below += 1
@@ -96,10 +97,17 @@ class PointData:
         self.skip = False  # captured no more
         self.told = False  # that the recompile limit was reached
 
-    def rest(self, state: list[Any]) -> FunctionType:
-        """A function that lets the interpreter run the rest of the frame."""
+    def rest(self, state: list[Any]) -> Callable[[], Any]:
+        """A function that lets the interpreter run the rest of the frame, or a generator's up to its next `yield`."""
         where = self.where
-        n = len(decode(where.code).names)
+        program = decode(where.code)
+        n = len(program.names)
+        if program.is_generator:
+            holder = state.pop(n)
+            if where.drop:
+                state.pop()
+            holder.real = real_generator(where, self.globals, state, sent=False)
+            return holder.real.__next__
         slots = [UNBOUND if o is _C.UNBOUND else o for o in state[:n]]
         handled = state.pop(n) if where.handlers else None
         stack = [NULL if o is _C.NULL else o for o in state[n:]]

@@ -14,7 +14,7 @@ from ..points import PointTable, Where
 from ..reasons import Break
 from ..sources import Source
 from ..values import DELETED, Cell, DictObj, ExcObj, ListObj, Pending, SetObj, Tensor, Value
-from .hard import HARD, Hard, with_methods
+from .hard import HARD, Hard, stand_in, with_methods
 from .values import NAMESPACE, Cycle, Rebuilder
 
 END = object()
@@ -116,7 +116,7 @@ class Emitter(Rebuilder):
     def namespace(self) -> dict[str, Any]:
         """The globals of the entry's function."""
         names = {"NULL": _C.NULL, "UNBOUND": _C.UNBOUND, "END": END, "resume": _C.resume, "resume_raise": _C.resume_raise}
-        names.update(NAMESPACE, Continuation=_C.Continuation, set_handled=_C.set_handled_exception, with_methods=with_methods)
+        names.update(NAMESPACE, Continuation=_C.Continuation, set_handled=_C.set_handled_exception, with_methods=with_methods, stand_in=stand_in)
         names.update(self.pool)
         return names
 

@@ -161,7 +161,7 @@ def extend(x: Any, stack: list, i: Instr) -> Hard:
     if i.a == "dict_update":
         return effect(1, f"{owner}.update({{**{x(1)}}})")
     if i.a == "dict_merge":
-        return effect(1, f"{owner}.update(dict(**{owner}, **{x(1)}))")
+        return Hard(1, [f"f = stand_in({x(i.b + 3)})", f"{owner}.update(f(**{owner}, **{x(1)}))"])
     return effect(1, f"{owner}.{'extend' if i.a == 'list' else 'update'}([*{x(1)}])")
 
 
@@ -248,7 +248,7 @@ def reraise(x: Any, stack: list, i: Instr) -> Hard:
 
 @template(Op.ENTER_WITH)
 def enter_with(x: Any, stack: list, i: Instr) -> Hard:
-    return Hard(1, [f"e, r0 = with_methods({x(1)})", "r = e()"], ["r0", "r"])
+    return Hard(1, [f"e, r0 = with_methods({x(1)})", "if r0 is None:", "    raise e", "r = e()"], ["r0", "r"])
 
 
 @template(Op.CALL_EXIT)
@@ -258,7 +258,7 @@ def call_exit(x: Any, stack: list, i: Instr) -> Hard:
 
 
 def with_methods(manager: Any) -> tuple[Any, Any]:
-    """`__enter__` and `__exit__` of a context manager, looked up on its type as `with` does."""
+    """`__enter__` and `__exit__` of a context manager, looked up on its type as `with` does; or an error and None."""
     cls = type(manager)
     methods = []
     for name in ("__enter__", "__exit__"):
@@ -269,5 +269,16 @@ def with_methods(manager: Any) -> tuple[Any, Any]:
                 break
         else:
             missed = " (missed __exit__ method)" if name == "__exit__" else ""
-            raise TypeError(f"'{cls.__qualname__}' object does not support the context manager protocol{missed}")
+            return TypeError(f"'{cls.__qualname__}' object does not support the context manager protocol{missed}"), None
     return methods[0], methods[1]
+
+
+def stand_in(function: Any) -> Any:
+    """A function that errors about keyword arguments call by the name of `function`."""
+
+    def f(**keywords: Any) -> dict[str, Any]:
+        return keywords
+
+    f.__module__ = getattr(function, "__module__", None) or "builtins"
+    f.__qualname__ = getattr(function, "__qualname__", None) or str(function)
+    return f

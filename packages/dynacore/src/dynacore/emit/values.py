@@ -131,7 +131,7 @@ class Rebuilder:
     def literal(self, obj: Any) -> str:
         """Source text of a constant."""
         if type(obj) in LITERALS or type(obj) is float and math.isfinite(obj):
-            return repr(obj) if type(obj) is not int or obj >= 0 else f"({obj})"
+            return repr(obj) if type(obj) is not int else f"({obj})"  # an attribute may be asked of it
         return self.constant(obj)
 
     def known(self, value: Known) -> str:
@@ -286,8 +286,6 @@ class Rebuilder:
             self.lines.append(f"{name}.__kwdefaults__ = {self.get(v.kwdefaults)}")
         for attribute, value in list(v.attrs.items()):
             text = self.get(value)
-            if attribute == "__annotations__" and isinstance(value, TupleObj):
-                text = f"dict(zip({text}[::2], {text}[1::2]))"
             self.lines.append(f"{name}.{attribute} = {text}")
         return name
 
@@ -330,7 +328,7 @@ class Rebuilder:
         if v.running:
             raise Break("generator-unsupported", "a running generator escapes")
         if v.frame is None:
-            return self.assign(v, f"{self.constant(finished_generator)}()")
+            return self.assign(v, f"{self.constant(finished_generator)}({self.constant(self.m.signature_of(v.func).code)})")
         if not v.started:
             return self.assign(v, self.call_again(v))
         frame = v.frame
@@ -363,10 +361,11 @@ def advance(iterator: Any, n: int) -> None:
     next(itertools.islice(iterator, n, n), None)
 
 
-def finished_generator() -> Any:
+def finished_generator(code: Any) -> Any:
     """An exhausted generator."""
     generator = (x for x in ())
     next(generator, None)
+    generator.__name__, generator.__qualname__ = code.co_name, code.co_qualname
     return generator
 
 

@@ -19,7 +19,8 @@ from ..library import load as load_library
 from ..objects import Objects
 from ..reasons import Break
 from ..sources import Source
-from ..values import PUSHED, Cell, Const, ExcObj, Known, Obj, Pending, Raised, Super, Value
+from ..suspended import Suspended
+from ..values import PUSHED, Cell, Const, ExcObj, GenObj, Known, Obj, Pending, Raised, Super, Value
 from .frame import NULL, Frame
 
 #: one handler per neutral operation, filled by the `handlers_*` modules
@@ -42,7 +43,7 @@ FRAME_READERS = (locals, vars, dir, eval, exec, sys._getframe)
 
 
 class Finished(Exception):
-    """The outermost frame returned."""
+    """The outermost frame returned, or yielded where it is the body of a generator."""
 
     def __init__(self, value: Value):
         self.value = value
@@ -80,9 +81,20 @@ class Machine(Objects):
         self.outermost = frame
         self.frames.append(frame)
         self.open_scalars = index > 0
-        n = len(frame.slots) if index else len(state)
-        for i, obj in enumerate(state[:n]):
-            source = self.root.child("arg", i)
+        sources = [self.root.child("arg", i) for i in range(len(state))]
+        if index and frame.program.is_generator:
+            n = len(frame.slots)
+            self.run_inside(frame, state[n], sources[n])
+            state, sources = state[:n] + state[n + 1 :], sources[:n] + sources[n + 1 :]
+        self.fill(frame, state, sources, len(frame.slots) if index else len(state), handlers)
+        if drop:
+            frame.stack.pop()
+        frame.pc = index
+        self.given = [v for v in (*frame.slots, *frame.stack) if v is not None and type(v) is not Const]
+
+    def fill(self, frame: Frame, objects: list[Any], sources: list[Source], n: int, handlers: tuple[int, ...]) -> None:
+        """Give a frame its `n` slots, the exception that it handles, and its stack."""
+        for i, (obj, source) in enumerate(zip(objects[:n], sources)):
             if obj is UNBOUND:
                 source.check("is", UNBOUND)
             elif type(obj) is CellType:
@@ -91,8 +103,7 @@ class Machine(Objects):
                 frame.slots[i] = pending = Pending(obj, source)
                 self.keep.append(pending)
         values: list[Value] = []
-        for i, obj in enumerate(state[n:], n):
-            source = self.root.child("arg", i)
+        for obj, source in zip(objects[n:], sources[n:]):
             if obj is NULL_OBJECT:
                 source.check("is", NULL_OBJECT)
                 values.append(NULL)
@@ -100,13 +111,37 @@ class Machine(Objects):
                 values.append(self.wrap(obj, source))
         innermost = values[:1] if handlers else []
         frame.stack = values[len(innermost) :]
-        if drop:
-            frame.stack.pop()
         frame.handlers = list(handlers)
         # What a handler handles is what the one inside it keeps as the previous exception.
         frame.handled = [frame.stack[position] for position in handlers[1:]] + innermost
-        frame.pc = index
-        self.given = [v for v in (*frame.slots, *frame.stack) if v is not None and type(v) is not Const]
+
+    def run_inside(self, frame: Frame, holder: Any, source: Source) -> None:
+        """The outermost frame is the body of a running generator."""
+        source.check("type", Suspended)
+        gen = frame.gen = GenObj(frame, None, holder, source)
+        gen.running = gen.started = True
+        self.seen[id(holder)] = gen
+        self.touch(gen)
+
+    def suspended_value(self, holder: Suspended, source: Source) -> Value:
+        """A generator that an earlier entry left, ready to be resumed in here."""
+        source.check("type", Suspended)
+        if holder.real is not None:
+            return Known(holder, source)
+        source.child("slot", "real").check("is", None)
+        source.child("slot", "point").check("is", holder.point)
+        gen = GenObj(None, None, holder, source)
+        if holder.point is not None:
+            data = holder.point.data
+            frame = gen.frame = Frame(decode(data.where.code), self.globals_of(data.globals), (), data.where.trusted)
+            frame.gen = gen
+            items = source.child("slot", "state")
+            state: list[Any] = holder.state  # type: ignore[assignment]
+            self.fill(frame, state, [items.child("item", i) for i in range(len(state))], len(frame.slots), data.where.handlers)
+            frame.pc = data.where.index
+            frame.ins = frame.instrs[frame.pc - 1]
+            gen.started = True
+        return gen
 
     def nothing_dropped(self) -> bool:
         """Whether everything lives that lived at the start: the frame holds what it was given, and no object changed."""
@@ -136,10 +171,12 @@ class Machine(Objects):
     def return_value(self, frame: Frame, value: Value) -> None:
         """Leave `frame` with `value`."""
         frames = self.frames
-        if frame.gen is not None:
+        if frame.gen is not None and len(frames) > 1:
             self.unwind(self.make_exception(StopIteration, [value] if not self.is_none(value) else []), finished=1)
             return
         if len(frames) == 1:
+            if frame.gen is not None:
+                frame.gen.frame, frame.gen.running = None, False
             raise Finished(value)
         frames.pop()
         if not frame.discard:
@@ -149,8 +186,10 @@ class Machine(Objects):
         """Suspend the generator whose body `frame` is and hand `value` to the frame that resumed it."""
         if frame.gen is None:
             raise Break("generator-unsupported", frame.code.co_qualname)
-        self.frames.pop()
         frame.gen.running = False
+        if len(self.frames) == 1:
+            raise Finished(value)
+        self.frames.pop()
         self.frames[-1].stack.append(value)
 
     def resume_generator(self, gen: Any, sent: Value) -> Any:
@@ -343,6 +382,7 @@ class Machine(Objects):
             if f.obj is globals and not args:
                 return frame.globals
             if f.obj in FRAME_READERS and not (args and f.obj in (vars, dir)):
+                self.abandon = frame
                 raise Break("locals-inspection", f.obj.__name__)
         return self.call(f, args, kwargs)
 

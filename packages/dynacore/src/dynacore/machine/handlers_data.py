@@ -8,6 +8,7 @@ from typing import Any
 
 from bytecode_models import Instr, Op
 
+from ..objects.attributes import MISSING
 from ..reasons import Break
 from ..values import PUSHED, Bound, Cell, Const, DictObj, Func, Known, ListObj, Pending, SetObj, SliceObj, TupleObj
 from .core import Machine, handles
@@ -390,13 +391,15 @@ def extend_in_python(owner, source, is_list, /):
 def unpack(m: Machine, f: Frame, i: Instr) -> None:
     source = f.stack.pop()
     before, after = i.a, i.b
+    limit = before + 1 if after is None else None  # one more tells that there are too many
     try:
-        items = m.iterate(source)
+        items = m.iterate(source, limit)
     except Break as cause:
         if cause.code != "iterate-unknown":
             raise
-        f.pc = i.index  # once more, on the tuple that the loop makes
-        m.push_python(tuple_in_python, [source])
+        refuse_unpacking(m, source)
+        f.pc = i.index  # once more, on the list that the loop makes
+        m.push_python(list_in_python, [source, m.const(limit)])
         return
     n = len(items)
     if after is None:
@@ -414,11 +417,19 @@ def unpack(m: Machine, f: Frame, i: Instr) -> None:
     f.stack.extend(reversed(items[:before]))
 
 
-def tuple_in_python(source, /):
-    """All items of an iterable."""
+def refuse_unpacking(m: Machine, source: Any) -> None:
+    """Unpacking has its own text for what can't be iterated."""
+    if m.lookup_type(source.cls, "__iter__") is MISSING and m.lookup_type(source.cls, "__getitem__") is MISSING:
+        m.throw(TypeError, f"cannot unpack non-iterable {source.cls.__name__} object")
+
+
+def list_in_python(source, limit, /):
+    """The first items of an iterable, all without `limit`."""
     items = []
     for item in source:
         items.append(item)
+        if len(items) == limit:
+            break
     return items
 
 
@@ -463,5 +474,7 @@ def set_attribute(m: Machine, function: Func, name: str, value: Any) -> None:
         function.closure = tuple(m.iterate(value))
     elif name in ("defaults", "kwdefaults"):
         setattr(function, name, value)
+    elif name == "annotations" and isinstance(value, TupleObj):
+        function.attrs["__annotations__"] = build_dict(m, list(value.items))
     else:
         function.attrs[f"__{name}__"] = value

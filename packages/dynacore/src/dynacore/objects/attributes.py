@@ -139,6 +139,8 @@ class Attributes:
         kind = type(v)
         if kind is Host:
             return MISSING
+        if kind is Host:
+            return MISSING
         if kind is Const:
             return MISSING if not hasattr(v.value, "__dict__") else self.real_attr(v, v.value, name)
         if kind is not Known:
@@ -499,8 +501,8 @@ class Attributes:
             raise Break("setattr-unknown", f"{cls.__name__}.{name}")
         if value is DELETED and self.instance_attr(v, name) is MISSING:
             self.throw(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
-        if v.namespace is None and v.obj is not None and id(instance_dict(v.obj)) in self.seen:
-            self.open_namespace(v)
+        if v.namespace is None and v.obj is not None and (v.attrs.get(name) is DELETED or id(instance_dict(v.obj)) in self.seen):
+            self.open_namespace(v)  # what comes back comes last
         if v.namespace is not None:
             if value is DELETED:
                 self.d_del(v.namespace, Const(name))

@@ -129,8 +129,8 @@ class Iteration:
         it.index += 1
         return value
 
-    def iterate(self, v: Value) -> list[Value]:
-        """All items of a value whose iteration needs no Python code; an iterator is exhausted."""
+    def iterate(self, v: Value, limit: int | None = None) -> list[Value]:
+        """All items of a value whose iteration needs no Python code, or an iterator's first ones up to `limit`."""
         kind = type(v)
         if kind in (ListObj, TupleObj) and type(self.lookup_type(v.cls, "__iter__")) is not FUNCTION:
             return list(v.items)
@@ -142,7 +142,7 @@ class Iteration:
                 raise Break("iterate-unknown", v.cls.__name__)
             it = self.get_iter(v)
         items = []
-        while (item := self.next_value(it)) is not END:
+        while len(items) != limit and (item := self.next_value(it)) is not END:
             items.append(item)
         return items
 

@@ -50,7 +50,7 @@ class Operators:
     def binary(self, symbol: str, a: Value, b: Value, inplace: bool) -> Any:
         """`a + b` and its like."""
         if type(a) is Const and type(b) is Const and type(a.value) in PLAIN and type(b.value) in PLAIN:
-            return self.fold(BINARY[symbol][1], [a, b], {})
+            return self.fold(INPLACE[symbol] if inplace else BINARY[symbol][1], [a, b], {})
         if type(a) is Tensor or type(b) is Tensor:
             return self.tensor_binary(symbol, a, b, inplace)
         if (type(a) is Host or type(b) is Host) and self.is_number(a) and self.is_number(b):
@@ -85,7 +85,7 @@ class Operators:
         if type(method) is FUNCTION:
             fallback = self.lookup_type(a.cls, f"__{name}__")
             return self.push_python(
-                binary_in_python, [self.const(method), a, self.const(None if fallback is MISSING else fallback), b, self.const(symbol + "=")]
+                binary_in_python, [self.const(method), a, self.const(None if fallback is MISSING else fallback), b, self.const(symbol + "="), a, b]
             )
         result = self.call(Known(method), [a, b], {})
         if self.is_not_implemented(result):
@@ -104,9 +104,7 @@ class Operators:
         for at, (method, left, right) in enumerate(tries):
             if type(method) is FUNCTION:
                 rest = tries[at + 1] if at + 1 < len(tries) else (None, None, None)
-                return self.push_python(
-                    binary_in_python, [self.const(method), left, self.const(rest[0]), right, self.const(symbol)]
-                )
+                return self.push_python(binary_in_python, [self.const(method), left, self.const(rest[0]), right, self.const(symbol), a, b])
             result = self.call(self.known(method), [left, right], {})
             if not self.is_not_implemented(result):
                 return result
@@ -198,13 +196,13 @@ class Operators:
         return isinstance(v, (Func, GenObj, ExcObj))
 
 
-def binary_in_python(method, a, fallback, b, symbol, /):
+def binary_in_python(method, a, fallback, b, symbol, left, right, /):
     """Two methods, one after the other, where at least one is written in Python."""
     result = method(a, b)
     if result is NotImplemented and fallback is not None:
         result = fallback(a, b) if symbol[-1] == "=" and symbol not in ("==", "!=", "<=", ">=") else fallback(b, a)
     if result is NotImplemented:
-        raise TypeError(f"unsupported operand type(s) for {symbol}: '{type(a).__name__}' and '{type(b).__name__}'")
+        raise TypeError(f"unsupported operand type(s) for {symbol}: '{type(left).__name__}' and '{type(right).__name__}'")
     return result
 
 

@@ -67,6 +67,8 @@ class Subscripts:
             items = v.items[index]
             if isinstance(v, ListObj):
                 return ListObj(list(items))
+            if v.cls is tuple and len(items) == len(v.items) and index.step in (None, 1):
+                return v
             return TupleObj(items, v.cls if self.slice_keeps_class(v.cls) else tuple)
         try:
             return v.items[index]

@@ -180,18 +180,18 @@ class Wrapping:
         maker = MAKERS.get(cls)
         if maker is not None:
             return maker(self, obj, source)
-        if isinstance(obj, (type, OPERATOR_TYPES)):
+        if issubclass(cls, (type, *OPERATOR_TYPES)):  # not isinstance: that asks the object for its __class__
             source.check("is", obj)
             return Known(obj, self.root.child("const", obj))
-        if isinstance(obj, RealTensor):
+        if issubclass(cls, RealTensor):
             try:
                 return self.graph.tensor_input(obj, source)
             except Break as cause:
                 source.check("type", cls)
                 return Opaque(obj, source, (cause.code, cause.detail))
         source.check("type", cls)
-        if isinstance(obj, enum.Enum) or cls in device_types():
-            source.check("is" if isinstance(obj, enum.Enum) or cls is not device_types()[0] else "eq", obj)
+        if issubclass(cls, enum.Enum) or cls in device_types():
+            source.check("is" if issubclass(cls, enum.Enum) or cls is not device_types()[0] else "eq", obj)
             return Known(obj, source)
         layout = base_layout(cls)
         if layout is not object:

@@ -1,7 +1,6 @@
 """Every test starts from a clean dynacore, and a fault of capture fails it instead of falling back to plain Python."""
 
 import importlib.util
-import re
 
 import pytest
 
@@ -18,9 +17,3 @@ def clean_dynacore():
     with dynacore.config.patch(on_internal_error="raise"):
         yield
     dynacore.reset()
-
-
-def pytest_collection_modifyitems(items):
-    """Drop addresses (`ids=repr` of a function) from the tests' names: all workers must collect the same names."""
-    for item in items:
-        item._nodeid = re.sub(r" at 0x[0-9a-f]+", "", item.nodeid)

@@ -41,7 +41,7 @@ def test_arguments_of_compile(keywords, text):
             dynacore.compile(model, **keywords)
 
 
-@pytest.mark.parametrize("thing", [3, "f", [f], property(f)], ids=repr)
+@pytest.mark.parametrize("thing", [3, "f", [f], property(f)], ids=["int", "str", "list", "property"])
 def test_not_a_callable(thing):
     for call in (dynacore.compile, dynacore.compile(), dynacore.compile(disable=True)):
         with pytest.raises(ArgumentError, match="give a callable, not "):

@@ -193,7 +193,9 @@ def test_callable_object(backend, compiled):
     assert "offset" not in vars(f)
 
 
-@pytest.mark.parametrize("function", [torch.sin, torch.Tensor.sin, torch.nn.functional.relu], ids=str)
+@pytest.mark.parametrize(
+    "function", [torch.sin, torch.Tensor.sin, torch.nn.functional.relu], ids=["sin", "Tensor.sin", "relu"]
+)
 def test_functions_written_in_c(backend, compiled, function):
     check(backend, compiled(function), function, X)
 

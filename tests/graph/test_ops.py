@@ -22,12 +22,17 @@ OTHERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("function", LEAVES, ids=str)
+def name_of(function):
+    """For the test's name, which must be the same in every process: no address."""
+    return getattr(function, "__name__", repr(function))
+
+
+@pytest.mark.parametrize("function", LEAVES, ids=name_of)
 def test_operations(function):
     assert ops.is_op(function)
 
 
-@pytest.mark.parametrize("function", OTHERS, ids=str)
+@pytest.mark.parametrize("function", OTHERS, ids=name_of)
 def test_what_is_no_operation(function):
     assert not ops.is_op(function)
 

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
+from bytecode_models import Op
+
 from .. import _C, logs
 from ..machine.core import Finished, Frame, Machine, Stopped
 from ..objects.wrapping import base_layout
 from ..points import PointTable, Where
 from ..reasons import Break
 from ..sources import Source
-from ..values import DELETED, Cell, DictObj, ExcObj, ListObj, Pending, SetObj, Tensor, Value
+from ..suspended import Suspended, is_protected
+from ..values import DELETED, Cell, DictObj, ExcObj, GenObj, ListObj, Obj, Pending, SeqIter, SetObj, Tensor, Value
 from .hard import HARD, Hard, stand_in, with_methods
 from .values import NAMESPACE, Cycle, Rebuilder
 
@@ -47,8 +50,10 @@ class Emitted:
         names = [f"v{i}" for i in range(n_handed)]
         if not self.boxed:
             return "\n    ".join([f"def entry({', '.join(names)}):", *self.lines])
-        opening = [f"{', '.join(names)}, = box", "box.clear()"] if names else []
-        return "\n    ".join(["def entry(box):", *opening, *self.lines])
+        # Objects that only guards need die with the box.
+        del names[len(self.handed) :]
+        opening = [f"{', '.join(names)}, = box[:{len(names)}]"] if names else []
+        return "\n    ".join(["def entry(box):", *opening, "box.clear()", *self.lines])
 
     def function(self, n_handed: int) -> FunctionType:
         """Compile it so that its frame shows the user's name, file and line."""
@@ -72,17 +77,20 @@ class Emitter(Rebuilder):
     def __init__(self, machine: Machine, points: PointTable, two_phase: set[int]):
         super().__init__(machine, two_phase, any(f.trusted for f in machine.frames))
         self.points = points
+        self.escaping: set[int] = set()  # ids of generators that objects refer to which others may hold
         self.handled_name: str | None = None  # the exception being handled where the hard instruction runs
 
     def write(self, outcome: Finished | Stopped) -> Emitted:
         """The whole function."""
         m = self.m
         host = self.host_lines()
+        self.escaping = escaping_generators(m)
         self.effects()
         if isinstance(outcome, Finished):
             self.finish(outcome.value)
         else:
             self.stop()
+        self.refuse_dropped_generators()
         graph, inputs = m.graph.finish(self.outputs) if m.graph.needed(self.outputs) else (None, [])
         calls = [self.graph_call(inputs)] if graph is not None else []
         boxed = isinstance(outcome, Stopped)
@@ -94,6 +102,10 @@ class Emitter(Rebuilder):
     def get(self, value: Value) -> str:
         if type(value) is Pending:
             return self.hand(value.source)
+        if type(value) is GenObj and value.obj is not None:
+            return f"{self.hand(value.source)}.generator()" if not value.running else self.hand(value.source)  # type: ignore[arg-type]
+        if type(value) is GenObj and value.running:
+            return self.suspended(value)  # no generator of the interpreter can stand in the middle of a call
         return super().get(value)
 
     def host_lines(self) -> list[str]:
@@ -172,8 +184,12 @@ class Emitter(Rebuilder):
     # -- endings ----------------------------------------------------------------------------------------------------------------
 
     def finish(self, value: Value) -> None:
-        """The whole function was captured."""
-        self.lines.append(f"return {self.get(value)}")
+        """The whole function was captured, or a generator's body up to its next `yield`."""
+        gen = self.m.outermost.gen
+        if gen is not None and gen.frame is None:
+            self.lines.append(f"raise StopIteration({'' if self.m.is_none(value) else self.get(value)})")
+        else:
+            self.lines.append(f"return {self.get(value)}")
 
     def stop(self) -> None:
         """The innermost frame's current instruction runs as plain Python; every frame goes on behind it."""
@@ -205,16 +221,51 @@ class Emitter(Rebuilder):
         self.outcomes(frame, hard, below, waiting)
 
     def refuse_generators(self, frames: list[Frame]) -> None:
-        """A break inside a running generator moves to the instruction that resumes the generator."""
-        for at, frame in enumerate(frames):
-            if frame.gen is not None:
-                caller = frames[at - 1]
+        """A break inside a generator to which another one delegates moves to the instruction that delegates."""
+        for caller, frame in zip(frames, frames[1:]):
+            if frame.gen is not None and caller.ins.op is Op.SEND:
                 raise Restart((caller.code, caller.ins.index), Break("generator-unsupported", frame.code.co_qualname))
+
+    def refuse_dropped_generators(self) -> None:
+        """A generator dropped where closing it runs code of its own has to be a real one."""
+        for gen in self.m.generators:
+            if gen.started and gen.frame is not None and gen.obj is None and id(gen) not in self.names:
+                if is_protected(gen.frame.program, gen.frame.ins.index):
+                    raise Restart(gen.made_at, Break("generator-unsupported", f"{gen.frame.code.co_qualname} isn't run to its end"))
 
     def state(self, frame: Frame, stack: list[Value]) -> str:
         """The list that a point needs."""
-        slots = ["UNBOUND" if s is None else self.get(s) for s in frame.slots]
-        return f"[{', '.join(slots + [self.get(v) for v in frame.handled[-1:] + stack])}]"
+        slots = ["UNBOUND" if s is None else self.top(s) for s in frame.slots]
+        holder = [self.suspended(frame.gen)] if frame.gen is not None else []
+        return f"[{', '.join(slots + holder + [self.top(v) for v in frame.handled[-1:] + stack])}]"
+
+    def top(self, value: Value) -> str:
+        """An item of a state: a generator that only captured code holds stays one that captured code can resume."""
+        if type(value) is GenObj and id(value) not in self.escaping:
+            if value.obj is not None or value.started and value.frame is not None:
+                return self.suspended(value)
+        return self.get(value)
+
+    def suspended(self, gen: GenObj) -> str:
+        """The object that stands for a generator between entries."""
+        if gen.obj is not None:
+            return self.hand(gen.source)  # type: ignore[arg-type]
+        name = self.names.get(id(gen))
+        if name is None:
+            name = self.assign(gen, f"{self.constant(Suspended)}()", "g")
+            self.move(gen, name)
+        return name
+
+    def move(self, gen: GenObj, name: str) -> None:
+        """Write where a generator stands now."""
+        if gen.running or gen.frame is None:
+            self.lines.append(f"{name}.move(None, None)")
+            return
+        frame = gen.frame
+        point = self.point(frame, frame.pc, len(frame.stack) + 1, waits=None)
+        slots = ["UNBOUND" if s is None else self.top(s) for s in frame.slots]
+        state = ", ".join(slots + [self.top(v) for v in frame.handled[-1:] + frame.stack])
+        self.lines.append(f"{name}.move({point}, [{state}])")
 
     def point(self, frame: Frame, index: int, depth: int, *, waits: int | None, drop: bool = False, plain: bool = False) -> str:
         """A name for the point where `frame` goes on."""
@@ -300,7 +351,41 @@ def write_entry(machine: Machine, points: PointTable, outcome: Finished | Stoppe
             two_phase.add(id(cycle.value))
 
 
+def escaping_generators(machine: Machine) -> set[int]:
+    """The generators that containers, objects and closures refer to: others than captured code may get at them."""
+    found: set[int] = set()
+    seen: set[int] = set()
+    frames = [*machine.frames, machine.outermost, *[gen.frame for gen in machine.generators if gen.frame is not None]]
+    tops = [v for frame in frames for v in (*frame.slots, *frame.stack) if v is not None]
+    work = [inner for top in tops + list(machine.touched.values()) for inner in parts(top)]
+    while work:
+        value = work.pop()
+        if id(value) not in seen:
+            seen.add(id(value))
+            if type(value) is GenObj:
+                found.add(id(value))
+            work += parts(value)
+    return found
+
+
+def parts(value: Value) -> list[Value]:
+    """The values that an object refers to, iterators and generators excepted: only captured code looks into those."""
+    inner: list[Value] = []
+    if isinstance(value, Obj) and not isinstance(value, (GenObj, SeqIter)):
+        inner += [v for v in value.attrs.values() if v is not DELETED]
+        inner += [v for v in (value.namespace, *(getattr(value, name, None) for name in PARTS)) if isinstance(v, Value)]
+        items = getattr(value, "items", ())
+        if isinstance(value, DictObj):
+            items = [v for entry in items.values() if entry is not DELETED for v in entry]
+        inner += [v for v in (items.values() if isinstance(items, dict) else items) if isinstance(v, Value)]
+        inner += [v for v in getattr(value, "closure", ()) if isinstance(v, Value)]
+    return inner
+
+
+PARTS = ("contents", "func", "self", "owner", "defaults", "kwdefaults", "cause", "context")
+
 WRITERS: dict[type, Any] = {
+    GenObj: Emitter.move,
     ListObj: Emitter.write_list,
     DictObj: Emitter.write_dict,
     SetObj: Emitter.write_set,

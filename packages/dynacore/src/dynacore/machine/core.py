@@ -230,17 +230,21 @@ class Machine(Objects):
         `finished` frames on top have returned and only pass the exception on (a generator's StopIteration). What is
         raised `again` has its traceback line for the raising frame.
         """
-        depth = len(self.frames) - 1 - finished
+        depth = len(self.frames) - 1
+        passed = []
         while depth >= 0:
             frame = self.frames[depth]
-            if self.exit_iteration(frame, exc) or frame.ins.handler is not None:
+            if depth < len(self.frames) - finished and (self.exit_iteration(frame, exc) or frame.ins.handler is not None):
                 break
+            passed.append((exc, frame))
+            if frame.gen is not None and not (finished and depth == len(self.frames) - 1):
+                exc = self.stopiteration_error(exc)
             depth -= 1
         else:
             raise Break("exception-uncaught", exc.cls.__name__)
         raising = self.frames[-1] if again or finished else None
-        for left in reversed(self.frames[depth + 1 :]):
-            self.add_trace(exc, left, raising)
+        for leaving, left in passed:
+            self.add_trace(leaving, left, raising)
             if left.gen is not None:
                 left.gen.frame, left.gen.running = None, False
         del self.frames[depth + 1 :]
@@ -254,6 +258,15 @@ class Machine(Objects):
             frame.stack.append(self.const(frame.ins.lasti))
         frame.stack.append(exc)
         frame.pc = handler.target
+
+    def stopiteration_error(self, exc: ExcObj) -> ExcObj:
+        """What leaves a generator's body for `exc`: a StopIteration becomes RuntimeError."""
+        if not issubclass(exc.cls, StopIteration):
+            return exc
+        made = self.make_exception(RuntimeError, [self.const("generator raised StopIteration")])
+        self.set_exception_field(made, "__cause__", exc)
+        self.set_exception_field(made, "__context__", exc)
+        return made
 
     def add_trace(self, exc: ExcObj, frame: Frame, raising: Frame | None) -> None:
         """Add the traceback line of a frame that the exception passes."""

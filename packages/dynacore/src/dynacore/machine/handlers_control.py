@@ -358,22 +358,10 @@ def intrinsic(m: Machine, f: Frame, i: Instr) -> None:
     push(f, rule(m, *reversed(args)))
 
 
-def stopiteration_error(m: Machine, exc: Any) -> Any:
-    """A StopIteration that leaves a generator's body becomes RuntimeError."""
-    if not isinstance(exc, ExcObj):
-        raise Break("exception-unknown", "in a generator")
-    if not issubclass(exc.cls, StopIteration):
-        return exc
-    made = m.make_exception(RuntimeError, [m.const("generator raised StopIteration")])
-    m.set_exception_field(made, "__cause__", exc)
-    m.set_exception_field(made, "__context__", exc)
-    return made
-
-
 INTRINSICS: dict[str, Any] = {
     "LIST_TO_TUPLE": lambda m, items: TupleObj(items.items),
     "UNARY_POSITIVE": lambda m, value: m.unary("+", value),
-    "STOPITERATION_ERROR": stopiteration_error,
+    "STOPITERATION_ERROR": lambda m, exc: m.stopiteration_error(exc),
 }
 
 

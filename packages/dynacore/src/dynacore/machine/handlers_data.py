@@ -157,6 +157,11 @@ def trusted_global(m: Machine, f: Frame, name: str) -> Any:
     return m.const(builtins[name] if isinstance(builtins, dict) else getattr(builtins, name))
 
 
+@handles(Op.LOAD_BUILD_CLASS)
+def load_build_class(m: Machine, f: Frame, i: Instr) -> None:
+    f.stack.append(m.d_get_str(m.builtins_of(f), "__build_class__"))
+
+
 @handles(Op.STORE_GLOBAL)
 def store_global(m: Machine, f: Frame, i: Instr) -> None:
     m.d_set(f.globals, Const(i.a), f.stack.pop())

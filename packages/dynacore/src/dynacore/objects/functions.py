@@ -78,7 +78,9 @@ class Functions:
             self.enter_generator(frame)
             gen = GenObj(frame, f)
             gen.arguments = list(frame.slots)
+            gen.made_at = (self.frames[-1].code, self.frames[-1].ins.index)
             frame.gen = gen
+            self.generators.append(gen)
             return gen
         return self.push_frame(frame)
 

@@ -9,6 +9,7 @@ from typing import Any
 from ..library.folding import CONST_TYPES
 from ..reasons import Break
 from ..sources import Source
+from ..suspended import Suspended
 from ..torch_api import OPERATOR_TYPES, device_types
 from ..torch_api import Tensor as RealTensor
 from ..values import (
@@ -21,6 +22,7 @@ from ..values import (
     DictObj,
     ExcObj,
     Func,
+    GenObj,
     Host,
     Known,
     ListObj,
@@ -62,6 +64,7 @@ class Wrapping:
         self.seen: dict[int, Value] = {}  # id(real object) -> its one value
         self.keep: list[Any] = []  # so that these ids stay valid
         self.touched: dict[int, Obj] = {}  # changed values, in order of their first change
+        self.generators: list[GenObj] = []  # those made here
         self.relations: list[tuple] = []  # ("same", source, source), ("rel", text, operands, outcome)
         self.steps_host: list[tuple] = []  # host calls of the entry, in order
 
@@ -346,7 +349,13 @@ def open_value(m: Any, obj: Any, source: Source) -> Value:
     return Known(obj, source)
 
 
+def suspended_value(m: Any, obj: Suspended, source: Source) -> Value:
+    """A generator left by an earlier entry."""
+    return m.suspended_value(obj, source)
+
+
 MAKERS: dict[type, Any] = {
+    Suspended: suspended_value,
     list: list_value,
     tuple: tuple_value,
     dict: dict_value,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import os
 import sys
@@ -109,10 +110,14 @@ class Walk:
             return "class", obj.__qualname__, sorted(name for name in vars(obj) if not name.startswith("__"))
         if id(obj) in self.numbers:
             return "again", self.numbers[id(obj)]
-        if obj != () or cls is not tuple:  # () is one object or another
+        if not self.literal(obj):
             self.numbers[id(obj)] = len(self.numbers)
             self.keep.append(obj)
         return (cls.__qualname__, *self.contents(obj, cls))
+
+    def literal(self, obj):
+        """Whether an object is immutable all through: equal ones may be one, as the compiler likes."""
+        return type(obj) in self.ATOMS or type(obj) is tuple and all(map(self.literal, obj))
 
     def contents(self, obj, cls):
         if isinstance(obj, torch.Tensor):
@@ -132,7 +137,7 @@ class Walk:
         found = [(name, self(item)) for name, item in getattr(obj, "__dict__", {}).items()]
         for base in type(obj).__mro__:
             for name, slot in vars(base).items():
-                if type(slot) is types.MemberDescriptorType and hasattr(obj, name) and base.__flags__ & (1 << 9):
+                if type(slot) is types.MemberDescriptorType and name in vars(base).get("__slots__", ()) and hasattr(obj, name):
                     found.append((name, self(getattr(obj, name))))
         return found
 
@@ -156,6 +161,7 @@ LAYOUTS = {
     (set, frozenset): lambda s: sorted(map(repr, s)),
     types.FunctionType: function_parts,
     types.CellType: cell_parts,
+    functools.partial: lambda p: [p.func, p.args, p.keywords],
     types.MethodType: lambda m: [m.__func__, m.__self__],
     types.BuiltinFunctionType: lambda f: [f.__name__, f.__self__ if not isinstance(f.__self__, types.ModuleType) else None],
     type({}.keys()): list,

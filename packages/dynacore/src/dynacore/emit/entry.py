@@ -10,13 +10,13 @@ from typing import Any
 from bytecode_models import Op
 
 from .. import _C, logs
-from ..machine.core import Finished, Frame, Machine, Stopped
+from ..machine.core import FRAME_READERS, Finished, Frame, Machine, Stopped
 from ..objects.wrapping import base_layout
 from ..points import PointTable, Where
 from ..reasons import Break
 from ..sources import Source
 from ..suspended import Suspended, is_protected
-from ..values import DELETED, Cell, DictObj, ExcObj, GenObj, ListObj, Obj, Pending, SeqIter, SetObj, Tensor, Value
+from ..values import DELETED, Cell, DictObj, ExcObj, GenObj, Known, ListObj, Obj, Pending, SeqIter, SetObj, Tensor, Value
 from .hard import HARD, Hard, stand_in, with_methods
 from .values import NAMESPACE, Cycle, Rebuilder
 
@@ -151,6 +151,9 @@ class Emitter(Rebuilder):
 
     def write_list(self, value: ListObj, name: str) -> None:
         base = base_layout(value.cls)
+        if value.loader is not None:
+            self.lines.append(f"list.extend({name}, [{self.many(value.tail)}])")
+            return
         items = f"[{self.many(value.items)}]"
         if base is list:
             self.lines.append(f"list.__setitem__({name}, slice(None), {items})")
@@ -198,7 +201,7 @@ class Emitter(Rebuilder):
         frame = frames[-1]
         ins = frame.ins
         template = HARD.get(ins.op)
-        if template is None or (self.m.abandon is frame):
+        if template is None or reads_frame(frame):
             self.abandon(frames)
             return
         operands: dict[int, str] = {}
@@ -339,6 +342,16 @@ def ast_names(text: str) -> list[str]:
     return [node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)]
 
 
+def reads_frame(frame: Frame) -> bool:
+    """Whether the instruction calls something that looks at the calling frame: that has to be the real one."""
+    ins, stack = frame.ins, frame.stack
+    if ins.op not in (Op.CALL, Op.CALL_EX):
+        return False
+    below = ins.a if ins.op is Op.CALL else 2 if ins.a else 1
+    readers = FRAME_READERS if below else (super, *FRAME_READERS)
+    return any(type(v) is Known and any(v.obj is reader for reader in readers) for v in stack[-below - 2 : len(stack) - below])
+
+
 def write_entry(machine: Machine, points: PointTable, outcome: Finished | Stopped) -> Emitted:
     """Emit the machine's final state; containers that contain themselves are found by trying."""
     two_phase: set[int] = set()
@@ -374,7 +387,7 @@ def parts(value: Value) -> list[Value]:
     if isinstance(value, Obj) and not isinstance(value, (GenObj, SeqIter)):
         inner += [v for v in value.attrs.values() if v is not DELETED]
         inner += [v for v in (value.namespace, *(getattr(value, name, None) for name in PARTS)) if isinstance(v, Value)]
-        items = getattr(value, "items", ())
+        items = value.tail if isinstance(value, ListObj) and value.loader is not None else getattr(value, "items", ())
         if isinstance(value, DictObj):
             items = [v for entry in items.values() if entry is not DELETED for v in entry]
         inner += [v for v in (items.values() if isinstance(items, dict) else items) if isinstance(v, Value)]

@@ -132,20 +132,17 @@ def delete_item(x: Any, stack: list, i: Instr) -> Hard:
     return effect(2, f"del {x(2)}[{x(1)}]")
 
 
+BUILDERS = {"tuple": "({})", "list": "[{}]", "set": "{{*({})}}", "string": "''.join(({}))", "slice": "slice({})"}
+
+
 @template(Op.BUILD)
 def build(x: Any, stack: list, i: Instr) -> Hard:
     n = i.b
-    if i.a == "set":
-        return value(n, "{" + ", ".join(x(k) for k in range(n, 0, -1)) + "}")
     if i.a == "dict":
         return value(2 * n, "{" + ", ".join(f"{x(2 * k)}: {x(2 * k - 1)}" for k in range(n, 0, -1)) + "}")
     if i.a == "const_key_dict":
         return value(n + 1, f"dict(zip({x(1)}, ({', '.join(x(k) for k in range(n + 1, 1, -1))},)))")
-    if i.a == "string":
-        return value(n, f"''.join(({', '.join(x(k) for k in range(n, 0, -1))},))")
-    if i.a == "slice":
-        return value(n, f"slice({', '.join(x(k) for k in range(n, 0, -1))})")
-    raise AssertionError(f"building a {i.a} can't fail")
+    return value(n, BUILDERS[i.a].format("".join(f"{x(k)}, " for k in range(n, 0, -1))))
 
 
 @template(Op.APPEND)

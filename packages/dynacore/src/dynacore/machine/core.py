@@ -20,7 +20,7 @@ from ..objects import Objects
 from ..reasons import Break
 from ..sources import Source
 from ..suspended import Suspended
-from ..values import PUSHED, Cell, Const, ExcObj, GenObj, Known, Obj, Pending, Raised, Super, Value
+from ..values import PUSHED, Cell, Const, ExcObj, GenObj, Known, ListObj, Obj, Pending, Raised, Super, Value
 from .frame import NULL, Frame
 
 #: one handler per neutral operation, filled by the `handlers_*` modules
@@ -69,7 +69,6 @@ class Machine(Objects):
         self.cut: Callable[[CodeType, int], bool] | None = None
         self.steps = 0
         self.open_scalars = False  # whether numbers of the state stay open: in the middle of a function they do
-        self.abandon: Frame | None = None  # a frame that the interpreter has to finish
         self.outside = sys.exception()  # what the entry's caller is handling
         super().__init__()
         self.graph = graph_factory(self)
@@ -359,6 +358,8 @@ class Machine(Objects):
         for value in self.seen.values():
             if hasattr(value, "obj"):
                 value.obj = None
+            if isinstance(value, ListObj):
+                value.loader = None
         for kept in self.keep:
             if type(kept) is Pending:
                 kept.obj = None
@@ -395,7 +396,6 @@ class Machine(Objects):
             if f.obj is globals and not args:
                 return frame.globals
             if f.obj in FRAME_READERS and not (args and f.obj in (vars, dir)):
-                self.abandon = frame
                 raise Break("locals-inspection", f.obj.__name__)
         return self.call(f, args, kwargs)
 

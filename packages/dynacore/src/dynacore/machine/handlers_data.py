@@ -336,7 +336,7 @@ def append(m: Machine, f: Frame, i: Instr) -> None:
     owner: Any = stack[-i.b]
     if i.a == "list":
         m.touch(owner)
-        owner.items.append(item)
+        owner.append(item)
     else:
         key = m.key_of(item)
         m.touch(owner)

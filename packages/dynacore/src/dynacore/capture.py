@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from bytecode_models import decode
+from bytecode_models.listing import listing
 
 from . import _C, logs, stats
 from .backends import call_backend
@@ -260,7 +261,10 @@ class Capture:
             )
         )
         if logs.enabled("guards"):
-            logs.emit("guards", "\n".join(f"  {source} {name} {argument!r}" for source in machine.root.nodes() for name, argument in source.checks.values()))
+            checks = [(source, *check) for source in machine.root.nodes() for check in source.checks.values()]
+            logs.emit("guards", "\n".join(f"  {source}: {name} {argument!r}" for source, name, argument in checks))
+        if logs.enabled("bytecode"):
+            logs.emit("bytecode", "\n".join(listing(decode(where.code), where.code)))
 
 
 def without_frames(outcome: Any) -> Any:

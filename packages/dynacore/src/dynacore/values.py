@@ -148,13 +148,36 @@ class Obj(Value):
 
 
 class ListObj(Obj):
-    """A list, or an instance of a subclass of list or deque; `items` is its whole contents."""
+    """A list, or an instance of a subclass of list or deque; `items` is its whole contents.
 
-    __slots__ = ("items",)
+    A list from outside is read, and its length assumed, when somebody asks for its items (`loader`). Until then what the
+    program appends is in `tail`.
+    """
+
+    __slots__ = ("contents", "loader", "tail")
 
     def __init__(self, items: list[Value], cls: type = list, obj: Any = None, source: Source | None = None):
         super().__init__(cls, obj, source)
-        self.items = items
+        self.contents = items
+        self.loader: Callable[[], list[Value]] | None = None
+        self.tail: list[Value] = []
+
+    @property
+    def items(self) -> list[Value]:
+        """The items."""
+        if self.loader is not None:
+            loader, self.loader = self.loader, None
+            self.contents = [*loader(), *self.tail]
+        return self.contents
+
+    @items.setter
+    def items(self, items: list[Value]) -> None:
+        self.loader = None
+        self.contents = items
+
+    def append(self, item: Value) -> None:
+        """Put an item at the end."""
+        (self.contents if self.loader is None else self.tail).append(item)
 
 
 class TupleObj(Obj):

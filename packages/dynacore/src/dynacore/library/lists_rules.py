@@ -58,7 +58,7 @@ def list_init(m: Any, self: Value, iterable: Value | None = None, /) -> Any:
 def list_append(m: Any, self: Value, item: Value, /) -> Value:
     target = storage(self)
     m.touch(target)
-    target.items.append(item)
+    target.append(item)
     return NONE
 
 

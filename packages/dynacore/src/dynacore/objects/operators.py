@@ -174,6 +174,10 @@ class Operators:
 
     def length(self, v: Value) -> int:
         """`len(v)` of a value whose length needs no Python code."""
+        if isinstance(v, ListObj) and v.loader is not None:
+            n = list.__len__(v.obj)
+            v.source.check("len", n)  # type: ignore[union-attr]
+            return n + len(v.tail)
         if isinstance(v, (ListObj, TupleObj)):
             return len(v.items)
         if isinstance(v, DictObj):

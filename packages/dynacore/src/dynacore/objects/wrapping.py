@@ -212,8 +212,7 @@ class Wrapping:
             items = [self.wrap(item, source.child("item", i)) for i, item in enumerate(tuple.__iter__(obj))]
             return TupleObj(items, cls, obj, source)
         if layout is list:
-            source.check("len", list.__len__(obj))
-            return ListObj([self.wrap(item, source.child("item", i)) for i, item in enumerate(list.__iter__(obj))], cls, obj, source)
+            return lazy_list(self, obj, cls, source)
         if issubclass(layout, dict):
             return DictObj(cls, obj, source)
         if layout in CONST_TYPES:
@@ -266,13 +265,20 @@ def function(m: Any, obj: Any, source: Source) -> Value:
 
 
 def list_value(m: Any, obj: list, source: Source) -> Value:
-    """A list with all its items."""
+    """A list, whose items are read when they are asked for."""
     source.check("type", list)
-    source.check("len", len(obj))
-    value = ListObj([], list, obj, source)
-    m.seen[id(obj)] = value  # it may contain itself
-    m.keep.append(obj)
-    value.items = [m.wrap(item, source.child("item", i)) for i, item in enumerate(obj)]
+    return lazy_list(m, obj, list, source)
+
+
+def lazy_list(m: Any, obj: list, cls: type, source: Source) -> ListObj:
+    """The value of a list or of an instance of a subclass."""
+
+    def items() -> list[Value]:
+        source.check("len", list.__len__(obj))
+        return [m.wrap(item, source.child("item", i)) for i, item in enumerate(list.__iter__(obj))]
+
+    value = ListObj([], cls, obj, source)
+    value.loader = items
     return value
 
 

@@ -14,7 +14,7 @@ LAYERS = (
     ("objects", "library"),
     ("machine.frame",),  # a frame is data, which the object model pushes and the machine runs
     ("values",),
-    ("points", "sources", "reasons"),
+    ("points", "suspended", "sources", "reasons"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 LOWEST = len(LAYERS) - 1

@@ -11,7 +11,8 @@ from typing import Any, Callable
 from bytecode_models import NULL, UNBOUND, Op, decode, resume_function
 
 from . import _C
-from .suspended import real_generator
+from .library.stand_ins import real_object
+from .suspended import Suspended, real_generator
 
 Point = _C.Point
 
@@ -108,6 +109,8 @@ class PointData:
                 state.pop()
             holder.real = real_generator(where, self.globals, state, sent=False)
             return holder.real.__next__
+        if not where.trusted:
+            state[:] = [o.generator() if type(o) is Suspended else real_object(o) for o in state]
         slots = [UNBOUND if o is _C.UNBOUND else o for o in state[:n]]
         handled = state.pop(n) if where.handlers else None
         stack = [NULL if o is _C.NULL else o for o in state[n:]]

@@ -10,12 +10,13 @@ from typing import Any
 from bytecode_models import Op
 
 from .. import _C, logs
+from ..library.registry import STANDS_FOR
 from ..machine.core import FRAME_READERS, Finished, Frame, Machine, Stopped
 from ..objects.wrapping import base_layout
 from ..points import PointTable, Where
 from ..reasons import Break
 from ..sources import Source
-from ..suspended import Suspended, is_protected
+from ..suspended import Suspended, closes_silently
 from ..values import DELETED, Cell, DictObj, ExcObj, GenObj, Known, ListObj, Obj, Pending, SeqIter, SetObj, Tensor, Value
 from .hard import HARD, Hard, stand_in, with_methods
 from .values import NAMESPACE, Cycle, Rebuilder
@@ -75,7 +76,7 @@ class Emitter(Rebuilder):
     """Writes one entry."""
 
     def __init__(self, machine: Machine, points: PointTable, two_phase: set[int]):
-        super().__init__(machine, two_phase, any(f.trusted for f in machine.frames))
+        super().__init__(machine, two_phase, kept_polyfills(machine.frames))
         self.points = points
         self.escaping: set[int] = set()  # ids of generators that objects refer to which others may hold
         self.handled_name: str | None = None  # the exception being handled where the hard instruction runs
@@ -101,7 +102,8 @@ class Emitter(Rebuilder):
 
     def get(self, value: Value) -> str:
         if type(value) is Pending:
-            return self.hand(value.source)
+            found = self.hand(value.source)
+            return f"real_object({found})" if type(value.obj) in STANDS_FOR and id(value) not in self.kept else found
         if type(value) is GenObj and value.obj is not None:
             return f"{self.hand(value.source)}.generator()" if not value.running else self.hand(value.source)  # type: ignore[arg-type]
         if type(value) is GenObj and value.running:
@@ -136,7 +138,8 @@ class Emitter(Rebuilder):
 
     def effects(self) -> None:
         """Write changed objects from outside back, in the order of their first change."""
-        for value in list(self.m.touched.values()):
+        # What is made real when others refer to it has to be up to date by then.
+        for value in sorted(self.m.touched.values(), key=lambda value: value.cls not in STANDS_FOR):
             if isinstance(value, Tensor) or value.obj is None or value.source is None:
                 continue
             name = self.hand(value.source)
@@ -233,7 +236,7 @@ class Emitter(Rebuilder):
         """A generator dropped where closing it runs code of its own has to be a real one."""
         for gen in self.m.generators:
             if gen.started and gen.frame is not None and gen.obj is None and id(gen) not in self.names:
-                if is_protected(gen.frame.program, gen.frame.ins.index):
+                if not closes_silently(gen.frame.program, gen.frame.ins.index, gen.frame.globals.obj or {}):
                     raise Restart(gen.made_at, Break("generator-unsupported", f"{gen.frame.code.co_qualname} isn't run to its end"))
 
     def state(self, frame: Frame, stack: list[Value]) -> str:
@@ -340,6 +343,20 @@ class Emitter(Rebuilder):
 def ast_names(text: str) -> list[str]:
     """The names that statements read or write."""
     return [node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)]
+
+
+def kept_polyfills(frames: list[Frame]) -> set[int]:
+    """The instances of polyfills whose attributes running polyfills use, as ids."""
+    kept: set[int] = set()
+    todo = [v for frame in frames if frame.trusted for v in (*frame.slots, *frame.stack)]
+    while todo:
+        value = todo.pop()
+        if type(value) is Pending:
+            kept.add(id(value))
+        elif value is not None and value.cls in STANDS_FOR and id(value) not in kept:
+            kept.add(id(value))
+            todo += value.attrs.values()
+    return kept
 
 
 def reads_frame(frame: Frame) -> bool:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import builtins
 import collections
-import functools
 import itertools
 import math
-import operator
 import sys
 import types
 from typing import Any
@@ -15,6 +12,7 @@ from typing import Any
 from bytecode_models import UNBOUND, resume_generator
 
 from ..library.registry import STANDS_FOR
+from ..library.stand_ins import MODULES, expression, real_object
 from ..machine.frame import NULL
 from ..objects.wrapping import base_layout
 from ..reasons import Break
@@ -45,7 +43,7 @@ from ..values import (
 )
 
 #: names that emitted source may use
-NAMESPACE = {"UNBOUND_SLOT": UNBOUND, "builtins": builtins, "exception": sys.exception, "itertools": itertools, "functools": functools, "collections": collections, "operator": operator}
+NAMESPACE = {**MODULES, "UNBOUND_SLOT": UNBOUND, "exception": sys.exception, "real_object": real_object}
 LITERALS = (int, str, bool, type(None), bytes)
 
 
@@ -59,7 +57,7 @@ class Cycle(Exception):
 class Rebuilder:
     """Writes lines that make objects; one name per value."""
 
-    def __init__(self, machine: Any, two_phase: set[int], keep_polyfills: bool):
+    def __init__(self, machine: Any, two_phase: set[int], kept: set[int]):
         self.m = machine
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
@@ -70,7 +68,7 @@ class Rebuilder:
         self.outputs: list[Tensor] = []
         self.output_names: dict[int, str] = {}
         self.two_phase = two_phase
-        self.keep_polyfills = keep_polyfills
+        self.kept = kept  # ids of polyfills' instances that running polyfills need as they are
         self.open: set[int] = set()
         self.later: list[Any] = []
 
@@ -119,7 +117,8 @@ class Rebuilder:
         if known is not None:
             return known
         if value.obj is not None and value.source is not None:  # type: ignore[attr-defined]
-            return self.hand(value.source)
+            found = self.hand(value.source)
+            return self.assign(value, f"real_object({found})") if self.is_stand_in(value) else found
         if id(value) in self.open:
             raise Cycle(value)
         self.open.add(id(value))
@@ -223,20 +222,17 @@ class Rebuilder:
             self.lines.append(f"object.__setattr__({name}, {attribute!r}, {self.get(value)})")
 
     def object_(self, v: Obj) -> str:
-        stands_for = STANDS_FOR.get(v.cls)
-        if stands_for is not None and not self.keep_polyfills:
-            return self.polyfill(v)
+        if self.is_stand_in(v):
+            attributes = {key: self.get(value) for key, value in v.attrs.items() if value is not DELETED}
+            return self.assign(v, expression(v.cls, attributes).format(**attributes))
         name = self.assign(v, f"object.__new__({self.constant(v.cls)})")
         self.open.discard(id(v))
         self.attributes(v, name)
         return name
 
-    def polyfill(self, v: Obj) -> str:
-        """The C object that a polyfill's instance stands for."""
-        text = v.cls.rebuild  # type: ignore[attr-defined]
-        if callable(text):
-            return self.assign(v, text(self, v))
-        return self.assign(v, text.format(**{key: self.get(value) for key, value in v.attrs.items()}))
+    def is_stand_in(self, v: Value) -> bool:
+        """Whether a polyfill's instance has to become the C object that it stands for."""
+        return v.cls in STANDS_FOR and id(v) not in self.kept
 
     def exception(self, v: ExcObj) -> str:
         arguments = "".join(", " + self.get(a) for a in v.made_of)
@@ -303,7 +299,7 @@ class Rebuilder:
 
     def seq_iter(self, v: SeqIter) -> str:
         if v.seq is None:
-            return self.assign(v, "iter(())")
+            return self.assign(v, f"{self.constant(ended)}({self.constant(v.cls)})")
         name = self.assign(v, f"{'iter' if v.step > 0 else 'reversed'}({self.get(v.seq)})")
         start = 0 if v.step > 0 else len(v.seq.items) - 1  # type: ignore[attr-defined]
         if v.index != start:
@@ -312,7 +308,7 @@ class Rebuilder:
 
     def items_iter(self, v: ItemsIter) -> str:
         if v.owner is None:
-            return self.assign(v, "iter(())")
+            return self.assign(v, f"{self.constant(ended)}({self.constant(v.cls)})")
         owner = self.get(v.owner)
         view = f"{owner}.{v.what}()" if isinstance(v.owner, DictObj) else owner
         name = self.assign(v, f"iter({view})")
@@ -354,6 +350,17 @@ class Rebuilder:
         if code.co_flags & 0x08:
             parts.append("**" + self.get(slots[at]))
         return f"{self.get(v.func)}({', '.join(parts)})"
+
+
+def ended(cls: type) -> Any:
+    """An iterator of that class that has come to its end."""
+    empty: Any
+    for empty in ([], (), {}, {}.values(), {}.items(), set(), "", "é", b"", bytearray(), range(0)):
+        for iterator in (iter(empty), reversed(empty) if hasattr(empty, "__reversed__") else None):
+            if type(iterator) is cls:
+                next(iterator, None)
+                return iterator
+    return iter(())
 
 
 def advance(iterator: Any, n: int) -> None:

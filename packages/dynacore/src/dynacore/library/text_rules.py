@@ -73,7 +73,10 @@ def ascii_call(m: Any, obj: Value, /) -> Any:
 @rule(format)
 def format_call(m: Any, obj: Value, spec: Value = EMPTY, /) -> Any:
     if type(obj) is Host and type(spec) is Const:
-        return m.host("format({}, {})", (obj, spec), format(obj.example, spec.value))
+        try:
+            return m.host("format({}, {})", (obj, spec), format(obj.example, spec.value))
+        except (TypeError, ValueError):
+            return m.fold(format, [m.settle(obj), spec], {})
     if type(obj) is Host or type(spec) is not Const:
         obj, spec = m.settle(obj), Const(m.constant_of(spec))
     method = m.lookup_type(obj.cls, "__format__")

@@ -131,6 +131,8 @@ def call_ex(m: Machine, f: Frame, i: Instr) -> None:
                 raise Break("call-arguments", "keywords must be strings")
             kwargs[key.value] = value
     source = f.stack.pop()
+    if m.lookup_type(source.cls, "__iter__") is MISSING:
+        raise Break("call-arguments", f"*{source.cls.__name__}")
     function, receiver = pop_callable(f, i.c)
     try:
         args = m.iterate(source)

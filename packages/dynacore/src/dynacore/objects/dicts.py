@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 from ..reasons import Break
 from ..values import DELETED, Const, DictObj, Known, Value
+from .operators import PLAIN
 
 
 class Dicts:
@@ -72,9 +74,16 @@ class Dicts:
         real = d.obj
         if len(real) > 4096:
             raise Break("iterate-unknown", "a very large dict")
+        keys = KeyList(dict.keys(real))
+        if issubclass(d.cls, OrderedDict):  # it has an order of its own
+            keys = KeyList(OrderedDict.keys(real))
+            if not all(type(key) in PLAIN for key in keys):
+                raise Break("iterate-unknown", "the order of an OrderedDict with such keys")
+            d.source.child("call", ordered_keys).check("eq", tuple(keys))
+        else:
+            d.source.check("keys", keys)
         overlay, d.items = d.items, {}
-        d.source.check("keys", KeyList(dict.keys(real)))
-        for key in dict.keys(real):
+        for key in keys:
             change = overlay.pop(key, None)
             if change is DELETED:
                 continue
@@ -117,6 +126,11 @@ class Dicts:
     def d_store(self, d: DictObj, name: str, value: Value) -> None:
         """Set a string key."""
         self.d_set(d, Const(name), value)
+
+
+def ordered_keys(d: OrderedDict) -> tuple:
+    """Guard accessor: the keys in their order."""
+    return tuple(OrderedDict.keys(d))
 
 
 class KeyList(tuple):

@@ -14,6 +14,7 @@ from ..values import (
     GenObj,
     Host,
     ItemsIter,
+    Known,
     ListObj,
     Obj,
     SeqIter,
@@ -26,6 +27,7 @@ from .attributes import MISSING
 from .wrapping import FUNCTION
 
 ITERATORS = {kind: type(iter(kind())) for kind in (list, tuple, dict, set, str, bytes)}
+SEQUENCE_ITERATOR = type(iter(type("", (), {"__getitem__": None})()))
 RANGE_ITERATOR = type(iter(range(0)))
 VIEW_ITERATORS = {"keys": type(iter({}.keys())), "values": type(iter({}.values())), "items": type(iter({}.items()))}
 #: the end of an iteration, inside the machine
@@ -58,7 +60,7 @@ class Iteration:
         if method is MISSING:
             if kind is Host or self.lookup_type(v.cls, "__getitem__") is MISSING:
                 self.throw(TypeError, f"'{v.cls.__name__}' object is not iterable")
-            return self.push_python(sequence_iter, [v])
+            return self.call(Known(SEQUENCE_ITERATOR), [v], {})
         raise Break("iterate-unknown", v.cls.__name__)
 
     def constant_iter(self, v: Const) -> Value:
@@ -149,18 +151,6 @@ class Iteration:
     def rows(self, v: Tensor) -> list[Value]:
         """The rows of a tensor, as `unbind` gives them."""
         return list(self.graph.call(type(v.fake).unbind, [v], {}).items)
-
-
-def sequence_iter(v, /):
-    """The old sequence protocol."""
-    i = 0
-    while True:
-        try:
-            item = v[i]
-        except (IndexError, StopIteration):
-            return
-        yield item
-        i += 1
 
 
 __all__ = ["END", "PUSHED", "Iteration"]

@@ -123,6 +123,42 @@ class Enumerate:
         return count, item
 
 
+class Old:
+    """The oldest kind of sequence, without any item."""
+
+    def __getitem__(self, index):
+        raise IndexError
+
+
+ENDED = Old()
+
+
+@polyfill(type(iter(ENDED)))
+class SequenceIterator:
+    """iter() of an object that has `__getitem__` alone."""
+
+    rebuild = "[it for it in [iter({sequence})] if it.__setstate__({index}) is None][0]"
+
+    def __init__(self, sequence):
+        self.index = 0
+        self.sequence = sequence
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        try:
+            item = self.sequence[self.index]
+        except (IndexError, StopIteration):
+            pass
+        else:
+            self.index += 1
+            return item
+        self.index, self.sequence = 0, ENDED
+        raise StopIteration
+
+
+@polyfill(reversed)
 class Reversed:
     """reversed() of an object that has `__len__` and `__getitem__` alone."""
 
@@ -152,6 +188,7 @@ class Reversed:
         return 0 if self.index > len(self.sequence) - 1 else self.index + 1
 
 
+@polyfill(type(iter(int, 0)))
 class CallIterator:
     """iter(function, sentinel)."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import types
 
-from ...values import DELETED
 from ..registry import polyfill
 
 
@@ -83,14 +82,11 @@ def length(method, obj, /):
     return size
 
 
-def partial_text(rebuilder, value):
+def partial_text(attributes):
     """A real partial, with what the program put into its `__dict__`."""
-    own = {name: rebuilder.get(item) for name, item in value.attrs.items() if item is not DELETED}
-    text = f"functools.partial({own.pop('func')}, *{own.pop('args')}, **{own.pop('keywords')})"
-    if own:
-        others = ", ".join(f"{name!r}: {item}" for name, item in own.items())
-        text = f"[it for it in [{text}] if it.__dict__.update({{{others}}}) is None][0]"
-    return text
+    text = "functools.partial({func}, *{args}, **{keywords})"
+    others = ", ".join(f"{name}={{{name}}}" for name in attributes if name not in ("func", "args", "keywords"))
+    return f"[it for it in [{text}] if it.__dict__.update({others}) is None][0]" if others else text
 
 
 @polyfill(functools.partial)

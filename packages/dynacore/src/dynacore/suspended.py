@@ -6,6 +6,8 @@ on inside the generator's body. Whoever else takes it as an iterator gets the in
 
 from __future__ import annotations
 
+import builtins
+from types import ModuleType
 from typing import Any
 
 from bytecode_models import NULL, UNBOUND, Op, Program, decode, resume_generator
@@ -58,8 +60,10 @@ class Suspended:
         self.generator().close()
 
     def __del__(self) -> None:
-        if self.real is None and self.point is not None and is_protected(decode(self.point.data.where.code), self.point.data.where.index - 1):
-            self.close()
+        if self.real is None and self.point is not None:
+            data = self.point.data
+            if not closes_silently(decode(data.where.code), data.where.index - 1, data.globals):
+                self.close()
 
 
 def finished() -> Any:
@@ -78,10 +82,46 @@ def real_generator(where: Any, globals: dict, state: list[Any], *, sent: bool) -
     return resume_generator(where.code, where.index, globals, slots, stack, handled=handled, sent=sent)
 
 
-def is_protected(program: Program, index: int) -> bool:
-    """Whether leaving a generator at this instruction for good runs code of its own: a `finally`, the end of a `with`."""
+#: what a handler does that is passed by: nothing that anybody could notice
+SILENT = frozenset((Op.NOP, Op.COPY, Op.SWAP, Op.POP, Op.PUSH_NULL, Op.ENTER_HANDLER, Op.LEAVE_HANDLER, Op.JUMP))
+
+
+def closes_silently(program: Program, index: int, globals: dict) -> bool:
+    """Whether GeneratorExit at this instruction leaves the generator without running code of the program.
+
+    It follows the handlers: those for other exceptions let it pass, a `finally` or the end of a `with` doesn't.
+    """
     handler = program.instrs[index].handler
-    if handler is None:
-        return False
-    first = program.instrs[handler.target]
-    return not (first.op is Op.INTRINSIC and first.a == "STOPITERATION_ERROR")
+    for _ in range(len(program.instrs)):
+        if handler is None:
+            return True
+        end = passes(program, handler.target, globals)
+        if end is None:
+            return False
+        handler = program.instrs[end].handler
+    return False
+
+
+def passes(program: Program, index: int, globals: dict) -> int | None:
+    """The instruction at which a handler raises GeneratorExit again; None when it does more than that."""
+    classes: list[Any] = []
+    for _ in range(len(program.instrs)):
+        ins = program.instrs[index]
+        index += 1
+        if ins.op is Op.RERAISE:
+            return ins.index
+        if ins.op is Op.LOAD_GLOBAL:
+            classes.append(globals.get(ins.a, getattr(builtins, ins.a, None)))
+        elif ins.op is Op.LOAD_ATTR and classes and isinstance(classes[-1], ModuleType):
+            classes[-1] = vars(classes[-1]).get(ins.a)
+        elif ins.op is Op.MATCH_EXC and ins.a == "single":
+            if not all(isinstance(cls, type) and not issubclass(GeneratorExit, cls) for cls in classes):
+                return None
+            classes.clear()
+        elif ins.op is Op.JUMP_IF and ins.a == "false":
+            index = ins.target  # type: ignore[assignment]
+        elif ins.op is Op.JUMP:
+            index = ins.target  # type: ignore[assignment]
+        elif ins.op not in SILENT and not (ins.op is Op.BUILD and ins.a == "tuple") and not (ins.op is Op.INTRINSIC and ins.a == "STOPITERATION_ERROR"):
+            return None
+    return None

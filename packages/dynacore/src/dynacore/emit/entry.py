@@ -292,18 +292,13 @@ class Emitter(Rebuilder):
         results = hard.results
         point = self.point(frame, index, depth + len(results), waits=ins.index)
         state = self.state(frame, below)
-        guarded = bool(waiting) or ins.handler is not None or hard.again
         self.lines.append(f"s = {state}")
         self.lines.append(f"frames = [{', '.join([f'({point}, s)', *waiting])}]")
         self.release(hard)
-        body = list(hard.lines)
-        if self.handled_name is not None:
-            body = [f"p = set_handled({self.handled_name})", "try:", *("    " + line for line in body), "finally:", "    set_handled(p)"]
-        if guarded:
-            body = ["try:", *("    " + line for line in body), "except BaseException as e:"]
-            # The trampoline adds the line of this frame, as of those that wait.
-            body.append(f"    return resume_raise(frames, {'e' if hard.again else 'e.with_traceback(e.__traceback__.tb_next)'})")
-        self.lines += body
+        if waiting or ins.handler is not None or self.handled_name is not None or hard.again:
+            self.guarded(hard)
+        else:
+            self.lines += hard.lines
         if hard.raises:
             return
         if hard.branch:
@@ -321,6 +316,16 @@ class Emitter(Rebuilder):
             return
         self.lines += [f"s.append({text})" for text in results[:-1]]
         self.lines.append(f"return resume(frames, {results[-1]})")
+
+    def guarded(self, hard: Hard) -> None:
+        """The instruction's lines where the trampoline handles what they raise."""
+        handled = self.handled_name
+        self.lines += [f"p = set_handled({handled})"] if handled is not None else []
+        self.lines += ["failed = None", "try:", *("    " + line for line in hard.lines), "except BaseException as e:", "    failed = e"]
+        self.lines += ["set_handled(p)"] if handled is not None else []  # where Python itself restores nothing more
+        # The trampoline adds the line of this frame, as of those that wait.
+        stripped = "failed" if hard.again else "failed.with_traceback(failed.__traceback__.tb_next)"
+        self.lines += ["if failed is not None:", f"    return resume_raise(frames, {stripped})"]
 
     def release(self, hard: Hard) -> None:
         """Drop the entry's own references: objects live as long as the user's frame would keep them."""

@@ -143,10 +143,11 @@ class Machine(Objects):
         return gen
 
     def nothing_dropped(self) -> bool:
-        """Whether everything lives that lived at the start: the frame holds what it was given, and no object changed."""
+        """Whether everything lives that lived at the start: the frame holds what it was given, and nothing of it changed."""
         frame = self.outermost
         held = {id(getattr(v, "obj", v)) for v in (*frame.slots, *frame.stack)}
-        return not self.touched and all(id(getattr(v, "obj", v)) in held for v in self.given)
+        changed = any(v.obj is not None for v in self.touched.values())
+        return not changed and all(id(getattr(v, "obj", v)) in held for v in self.given)
 
     def load_pending(self, frame: Frame, slot: int) -> Value:
         """Look at a local for the first time."""

@@ -234,13 +234,13 @@ def jump_if(x: Any, stack: list, i: Instr) -> Hard:
 @template(Op.RAISE)
 def raise_(x: Any, stack: list, i: Instr) -> Hard:
     if i.a == 0:
-        return Hard(0, ["if exception() is not None:", "    return resume_raise(frames, exception())", "raise"], raises=True, again=True)
+        return Hard(0, ["raise"], raises=True, again=True)
     return Hard(i.a, [f"raise {x(1)}" if i.a == 1 else f"raise {x(2)} from {x(1)}"], raises=True)
 
 
 @template(Op.RERAISE)
 def reraise(x: Any, stack: list, i: Instr) -> Hard:
-    return Hard(1, [f"return resume_raise(frames, {x(1)})"], raises=True, again=True)
+    return Hard(1, [f"failed = {x(1)}"], raises=True, again=True)
 
 
 @template(Op.ENTER_WITH)

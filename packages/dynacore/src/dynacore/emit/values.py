@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import itertools
 import math
-import sys
 import types
 from typing import Any
 
@@ -43,7 +42,7 @@ from ..values import (
 )
 
 #: names that emitted source may use
-NAMESPACE = {**MODULES, "UNBOUND_SLOT": UNBOUND, "exception": sys.exception, "real_object": real_object}
+NAMESPACE = {**MODULES, "UNBOUND_SLOT": UNBOUND, "real_object": real_object}
 LITERALS = (int, str, bool, type(None), bytes)
 
 

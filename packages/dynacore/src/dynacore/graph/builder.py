@@ -152,6 +152,10 @@ class Graph:
 
     def finish(self, outputs: list[Tensor]) -> tuple[GraphModule, list[Tensor | Host]]:
         """The graph as a module that returns the tuple of `outputs`, and the values of its inputs in order."""
+        if any(node.meta.get("mutates") for node in self.fx.nodes):
+            for value in self.inputs:
+                if type(value) is Tensor:
+                    tensors.rely_on_leaf(value)  # in-place operations are refused on some leaves
         self._append("output", "output", (tuple(self.node_of(value) for value in outputs),), {})
         liveness.remove_dead(self.fx)
         used = {node for node in self.fx.nodes if node.op == "placeholder"}

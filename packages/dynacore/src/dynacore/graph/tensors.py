@@ -15,6 +15,8 @@ FROM_STAND_IN = frozenset(
     "shape dtype ndim requires_grad is_leaf layout itemsize nbytes is_sparse is_sparse_csr is_quantized is_mkldnn "
     "is_nested retains_grad".split()
 )
+#: attributes that tell leaves from results of operations, which the tensor guard doesn't
+OF_HISTORY = frozenset(("is_leaf", "retains_grad", "grad_fn", "grad"))
 #: attributes that are operations: views of the tensor
 VIEWS = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))
 #: attributes that say whether the tensor is on a device
@@ -27,6 +29,8 @@ def tensor_attr(m: Any, t: Tensor, name: str) -> Value | None:
         return size_value(m, t.fake.shape)
     if name == "device":
         return m.const(t.device)
+    if name in OF_HISTORY:
+        rely_on_leaf(t)
     if name in FROM_STAND_IN:
         return m.const(getattr(t.fake, name))
     if name in DEVICE_FLAGS:
@@ -42,6 +46,12 @@ def tensor_attr(m: Any, t: Tensor, name: str) -> Value | None:
     if hasattr(torch.Tensor, name):
         return None
     return own_attribute(m, t, name)
+
+
+def rely_on_leaf(t: Tensor) -> None:
+    """Assume that a tensor from outside is a leaf, or that it isn't."""
+    if t.obj is not None and t.source is not None and t.obj.requires_grad:
+        t.source.child("slot", "is_leaf").check("is", t.obj.is_leaf)
 
 
 def size_value(m: Any, size: torch.Size) -> TupleObj:

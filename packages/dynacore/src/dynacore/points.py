@@ -12,6 +12,7 @@ from bytecode_models import NULL, UNBOUND, Op, decode, resume_function
 
 from . import _C
 from .library.stand_ins import real_object
+from .shims import is_shim
 from .suspended import Suspended, real_generator
 
 Point = _C.Point
@@ -121,6 +122,8 @@ class PointData:
 
     def describe(self) -> str:
         """Where this is, for messages."""
+        if is_shim(self.where.code):
+            return f"the call of {self.where.code.co_qualname}"
         line = decode(self.where.code).instrs[self.where.index].line or self.where.code.co_firstlineno
         text = linecache.getline(self.where.code.co_filename, line).strip()
         return f'File "{self.where.code.co_filename}", line {line}, in {self.where.code.co_qualname}\n    {text}'

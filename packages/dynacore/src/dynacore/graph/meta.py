@@ -17,10 +17,13 @@ from .arguments import Arguments
 from .autocast import Unsuitable, autocast_specs
 from .layouts import Spec
 from .ops import is_leaf_by_mark
-from .shapes import QUICK, WITHOUT_GRAD
+from .shapes import IN_PLACE, QUICK, WITHOUT_GRAD
 from .state import TorchState
 
 META = torch.device("meta")
+
+#: operators with an in-place form, by the names that both share with `operator` and the methods
+OPERATORS_IN_PLACE = frozenset("add sub mul truediv floordiv mod pow and or xor".split())
 
 
 class TensorSpec:
@@ -105,15 +108,43 @@ def run(call: Arguments, state: TorchState) -> Any:
             return rebuilt(autocast_specs(call, state))
         except Unsuitable:
             return run_plain(call)
-    rule = QUICK.get(call.name)
-    if rule is not None:
-        try:
-            spec = rule(*call.args, **call.kwargs)
-        except Exception:  # the rule doesn't cover these arguments, or they are wrong, which the operation will say
-            return run_plain(call)
-        grad = state.grad and call.name not in WITHOUT_GRAD
-        return made(spec, grad and any(tensor.fake.requires_grad for tensor in call.tensors))
-    return run_plain(call)
+    result = quickly(call, state)
+    return run_plain(call) if result is None else result
+
+
+def quickly(call: Arguments, state: TorchState) -> Any:
+    """What a quick rule says of the operation; None when no rule covers it."""
+    in_place = in_place_of(call.name)
+    rule = QUICK.get(in_place or call.name)
+    if rule is None:
+        return None
+    try:
+        spec = rule(*call.args, **call.kwargs)
+    except Exception:  # the rule doesn't cover these arguments, or they are wrong, which the operation will say
+        return None
+    grad = state.grad and call.name not in WITHOUT_GRAD and any(t.fake.requires_grad for t in call.tensors)
+    if not in_place and spec is not IN_PLACE:
+        return made(spec, grad)
+    target = call.args[0]
+    if spec is not IN_PLACE and (spec[0] != target.shape or not torch.can_cast(spec[2], target.dtype)):
+        return None
+    return overwritten(target, grad)
+
+
+def in_place_of(name: str) -> str | None:
+    """The operation of which `name` is the in-place form."""
+    if name.startswith("__"):
+        return name[3:-2] if name.startswith("__i") and name[3:-2] in OPERATORS_IN_PLACE else None
+    if name.endswith("_"):
+        return name[:-1]
+    return name[1:] if name.startswith("i") and name[1:] in OPERATORS_IN_PLACE else None
+
+
+def overwritten(target: torch.Tensor, grad: bool) -> torch.Tensor:
+    """`target` after an in-place operation that may have made it require grad."""
+    if grad and not target.requires_grad:
+        return target.fill_(torch.zeros((), dtype=target.dtype, device=META, requires_grad=True))
+    return target.zero_()
 
 
 def run_plain(call: Arguments) -> Any:

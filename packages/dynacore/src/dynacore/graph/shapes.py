@@ -16,8 +16,11 @@ from .layouts import Declined, Spec, broadcast, dim_of, packed, pointwise
 
 QUICK: dict[str, Callable[..., Any]] = {}
 
+#: what a rule answers when the operation changes its first argument and returns it
+IN_PLACE: Any = type("InPlace", (), {"__repr__": lambda self: "IN_PLACE"})()
+
 #: operations whose result never requires grad, whatever their arguments do
-WITHOUT_GRAD = frozenset("zeros_like ones_like empty_like rand_like randn_like".split())
+WITHOUT_GRAD = frozenset("zeros_like ones_like full_like empty_like rand_like randn_like bernoulli".split())
 
 
 def quick(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -83,7 +86,7 @@ def activation(x: torch.Tensor, *args: Any, **kwargs: Any) -> Spec:
     """Activations with options that don't change the result's layout."""
     need_float(x)
     if any(value is True for value in args) or kwargs.get("inplace"):
-        raise Declined
+        return IN_PLACE
     return *pointwise([x]), x.dtype
 
 
@@ -139,6 +142,12 @@ def power(a: Any, b: Any) -> Spec:
     return *pointwise(operands(a, b), dtype), dtype
 
 
+@quick("floordiv floor_divide __floordiv__")
+def floor_division(a: Any, b: Any) -> Spec:
+    """Division that rounds down."""
+    return subtraction(a, b)
+
+
 @quick("eq ne lt le gt ge __eq__ __ne__ __lt__ __le__ __gt__ __ge__")
 def comparison(a: Any, b: Any) -> Spec:
     """Comparisons."""
@@ -182,6 +191,23 @@ def where(condition: torch.Tensor, a: Any, b: Any) -> Spec:
     return *pointwise([condition, *values]), dtype
 
 
+@quick("isnan isinf isfinite")
+def is_special(x: torch.Tensor) -> Spec:
+    """Questions about floating point numbers."""
+    need_float(x)
+    return *pointwise([x]), torch.bool
+
+
+@quick("lerp addcmul addcdiv")
+def combination(*values: Any) -> Spec:
+    """Three tensors of one dtype, or two and a number."""
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    if len(values) != 3 or len(tensors) < 2 or tensors != list(values[: len(tensors)]):
+        raise Declined
+    need_float(*tensors)
+    return *pointwise(tensors), tensors[0].dtype
+
+
 @quick("masked_fill")
 def masked_fill(x: torch.Tensor, mask: torch.Tensor, value: Any) -> Spec:
     """A copy of `x`, filled where the mask says."""
@@ -209,8 +235,10 @@ def clamp(x: torch.Tensor, low: Any = None, high: Any = None, **named: Any) -> S
 def dropout(x: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Spec:
     """Dropout that is on: when it is off the argument itself comes back."""
     need_float(x)
-    if not training or inplace or not 0 < p < 1 or not x.is_contiguous():
+    if not training or not 0 < p < 1 or not x.is_contiguous():
         raise Declined
+    if inplace:
+        return IN_PLACE
     return packed(x.shape, x.dtype)
 
 
@@ -257,6 +285,36 @@ def mean(x: torch.Tensor, dim: Any = None, keepdim: Any = False, **named: Any) -
     return reduction(x, dim, keepdim, x.dtype)
 
 
+@quick("logsumexp")
+def logsumexp(x: torch.Tensor, dim: Any, keepdim: Any = False) -> Spec:
+    need_float(x)
+    return reduction(x, dim, keepdim, x.dtype)
+
+
+@quick("linalg_vector_norm")
+def vector_norm(x: torch.Tensor, ord: Any = 2, dim: Any = None, keepdim: Any = False) -> Spec:  # noqa: A002  (torch's name)
+    """Norms of vectors."""
+    need_float(x)
+    if type(ord) not in (int, float):
+        raise Declined
+    return reduction(x, dim, keepdim, x.dtype)
+
+
+@quick("norm")
+def norm(x: torch.Tensor, p: Any = "fro", dim: Any = None, keepdim: Any = False) -> Spec:
+    """`torch.norm` of vectors, or over everything."""
+    if p == "fro" and isinstance(dim, (tuple, list)) and len(dim) > 1:
+        raise Declined
+    return vector_norm(x, 2 if p == "fro" else p, dim, keepdim)
+
+
+@quick("normalize")
+def normalize(x: torch.Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Spec:
+    """Vectors made to length one."""
+    vector_norm(x, p, dim, True)
+    return packed(x.shape, x.dtype)
+
+
 @quick("amax amin")
 def extremum(x: torch.Tensor, dim: Any = (), keepdim: Any = False) -> Spec:
     return reduction(x, dim, keepdim, x.dtype)
@@ -295,6 +353,23 @@ def cumulative(x: torch.Tensor, dim: Any) -> Spec:
     if not x.is_contiguous() or x.dtype.is_complex:
         raise Declined
     return packed(x.shape, x.dtype if x.dtype.is_floating_point else torch.int64)
+
+
+@quick("flip")
+def flip(x: torch.Tensor, *dims: Any) -> Spec:
+    """Backwards along some dimensions."""
+    places = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+    if len({dim_of(d, x.dim()) for d in places}) != len(places) or not x.is_contiguous():
+        raise Declined
+    return packed(x.shape, x.dtype)
+
+
+@quick("argsort")
+def argsort(x: torch.Tensor, dim: Any = -1, descending: bool = False) -> Spec:
+    dim_of(dim, x.dim())
+    if not x.is_contiguous() or x.dtype.is_complex or x.dim() == 0:
+        raise Declined
+    return packed(x.shape, torch.int64)
 
 
 @quick("tril triu")
@@ -343,3 +418,43 @@ def like(x: torch.Tensor, *, dtype: torch.dtype | None = None, device: Any = Non
     if named or not x.is_contiguous():
         raise Declined
     return packed(x.shape, dtype or x.dtype)
+
+
+@quick("full_like")
+def full_like(x: torch.Tensor, fill_value: Any, **named: Any) -> Spec:
+    """A constant like a contiguous tensor."""
+    if type(fill_value) not in (int, float) or not x.dtype.is_floating_point:
+        raise Declined
+    return like(x, **named)
+
+
+@quick("randint")
+def randint(*arguments: Any, dtype: torch.dtype = torch.int64, device: Any = None) -> Spec:
+    """Random integers below a number, or between two."""
+    *bounds, size = arguments
+    low, high = bounds if len(bounds) == 2 else (0, *bounds)
+    if type(low) is not int or type(high) is not int or not low < high or dtype is not torch.int64:
+        raise Declined
+    if any(type(n) is not int or n < 0 for n in size):
+        raise Declined
+    return packed(size, dtype)
+
+
+@quick("linspace")
+def linspace(start: Any, end: Any, steps: int, *, dtype: torch.dtype | None = None, device: Any = None) -> Spec:
+    """Evenly spaced numbers."""
+    if any(type(v) not in (int, float) for v in (start, end)) or type(steps) is not int or steps < 1:
+        raise Declined
+    dtype = dtype or torch.get_default_dtype()
+    if not dtype.is_floating_point:
+        raise Declined
+    return packed((steps,), dtype)
+
+
+@quick("eye")
+def eye(n: int, m: int | None = None, *, dtype: torch.dtype | None = None, device: Any = None) -> Spec:
+    """The identity matrix."""
+    shape = (n, n if m is None else m)
+    if any(type(size) is not int or size < 1 for size in shape):
+        raise Declined
+    return packed(shape, dtype or torch.get_default_dtype())

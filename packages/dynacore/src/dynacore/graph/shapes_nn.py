@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -62,6 +63,24 @@ def addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Spec:
     return packed(shape, dtype)
 
 
+@quick("outer")
+def outer(a: torch.Tensor, b: torch.Tensor) -> Spec:
+    """Every product of two vectors' elements."""
+    need_float(a, b)
+    if a.dim() != 1 or b.dim() != 1:
+        raise Declined
+    return packed((a.shape[0], b.shape[0]), a.dtype)
+
+
+@quick("mv")
+def mv(a: torch.Tensor, b: torch.Tensor) -> Spec:
+    """A matrix times a vector."""
+    need_float(a, b)
+    if a.dim() != 2 or b.dim() != 1 or a.shape[1] != b.shape[0]:
+        raise Declined
+    return packed(a.shape[:1], a.dtype)
+
+
 # -- normalisation -------------------------------------------------------------------------------------------------
 
 
@@ -112,10 +131,12 @@ def batch_norm(
     *args: Any,
     **named: Any,
 ) -> Spec:
-    """Normalised over the batch, with the statistics given."""
+    """Normalised over the batch, or with the statistics given."""
     affine(x, mean, var, weight, bias)
     statistics = (mean, var, weight, bias)
-    if training or mean is None or x.dim() < 2 or any(p is not None and p.shape != x.shape[1:2] for p in statistics):
+    if training and x.numel() == x.shape[1]:
+        raise Declined
+    if (mean is None and not training) or x.dim() < 2 or any(p is not None and p.shape != x.shape[1:2] for p in statistics):
         raise Declined
     return packed(x.shape, x.dtype)
 
@@ -163,8 +184,36 @@ def conv(ndim: int) -> Any:
     return rule
 
 
+def conv_transpose(ndim: int) -> Any:
+    """The rule of a transposed convolution over `ndim` dimensions."""
+
+    def rule(
+        x: torch.Tensor, weight: torch.Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
+        groups: int = 1, dilation: Any = 1,
+    ) -> Spec:  # fmt: skip
+        need_float(x, weight, *(() if bias is None else (bias,)))
+        if x.dim() != ndim + 2 or weight.dim() != ndim + 2 or x.shape[1] != weight.shape[0] or x.shape[1] % groups:
+            raise Declined
+        if not x.is_contiguous() or not weight.is_contiguous():
+            raise Declined
+        channels = weight.shape[1] * groups
+        if bias is not None and bias.shape != (channels,):
+            raise Declined
+        options = (per_dim(v, ndim) for v in (tuple(weight.shape[2:]), stride, padding, output_padding, dilation))
+        rows = zip(x.shape[2:], *options, strict=True)
+        if any(extra >= max(s, d) for _, _, s, _, extra, d in rows):
+            raise Declined
+        options = (per_dim(v, ndim) for v in (tuple(weight.shape[2:]), stride, padding, output_padding, dilation))
+        rows = zip(x.shape[2:], *options, strict=True)
+        places = [(size - 1) * s - 2 * p + d * (k - 1) + extra + 1 for size, k, s, p, extra, d in rows]
+        return packed((x.shape[0], channels, *places), x.dtype)
+
+    return rule
+
+
 for _ndim in (1, 2, 3):
     quick(f"conv{_ndim}d")(conv(_ndim))
+    quick(f"conv_transpose{_ndim}d")(conv_transpose(_ndim))
 
 
 def pool2d(x: torch.Tensor, kernel: Any, stride: Any, padding: Any) -> Spec:
@@ -186,6 +235,29 @@ def max_pool2d(
     if ceil_mode or return_indices or per_dim(dilation, 2) != (1, 1):
         raise Declined
     return pool2d(x, kernel_size, stride, padding)
+
+
+@quick("interpolate")
+def interpolate(
+    x: torch.Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
+    recompute_scale_factor: Any = None, antialias: bool = False,
+) -> Spec:  # fmt: skip
+    """Images made larger or smaller."""
+    need_float(x)
+    if x.dim() != 4 or not x.is_contiguous() or recompute_scale_factor or antialias:
+        raise Declined
+    if mode not in ("nearest", "bilinear", "bicubic") or (mode == "nearest" and align_corners is not None):
+        raise Declined
+    if (size is None) == (scale_factor is None):
+        raise Declined
+    if size is not None:
+        places = per_dim(size, 2)
+    else:
+        scales = (scale_factor, scale_factor) if isinstance(scale_factor, (int, float)) else tuple(scale_factor)
+        places = tuple(math.floor(float(n) * scale) for n, scale in zip(x.shape[2:], scales, strict=True))
+    if min(places) < 1:
+        raise Declined
+    return packed((*x.shape[:2], *places), x.dtype)
 
 
 @quick("avg_pool2d")
@@ -379,3 +451,72 @@ def repeat(x: torch.Tensor, *sizes: Any) -> Spec:
         raise Declined
     shape = (1,) * (len(times) - x.dim()) + tuple(x.shape)
     return packed(tuple(n * size for n, size in zip(times, shape, strict=True)), x.dtype)
+
+
+@quick("one_hot")
+def one_hot(x: torch.Tensor, num_classes: int) -> Spec:
+    """Classes as vectors; how many there are is known."""
+    if x.dtype is not torch.int64 or type(num_classes) is not int or num_classes < 1:
+        raise Declined
+    return packed((*x.shape, num_classes), torch.int64)
+
+
+@quick("index_add")
+def index_add(x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor) -> Spec:
+    """Slices added at places along one dimension."""
+    if x.dim() == 0 or source.dtype is not x.dtype or index.dtype not in INDEX_TYPES or index.dim() != 1:
+        raise Declined
+    dim = dim_of(dim, x.dim())
+    if source.shape != (*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :]) or not x.is_contiguous():
+        raise Declined
+    return packed(x.shape, x.dtype)
+
+
+@quick("scatter_add")
+def scatter_add(x: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor) -> Spec:
+    """Elements added at places along one dimension."""
+    if src.dtype is not x.dtype or index.dtype is not torch.int64 or not x.is_contiguous():
+        raise Declined
+    dim = dim_of(dim, x.dim())
+    if x.dim() == 0 or not index.dim() == src.dim() == x.dim() or any(i > s for i, s in zip(index.shape, src.shape)):
+        raise Declined
+    if any(i > s for place, (i, s) in enumerate(zip(index.shape, x.shape, strict=True)) if place != dim):
+        raise Declined
+    return packed(x.shape, x.dtype)
+
+
+# -- losses ---------------------------------------------------------------------------------------------------------------
+
+
+def reduced_loss(elements: Sequence[int], reduction: Any, dtype: torch.dtype) -> Spec:
+    """A loss for each element, or one number."""
+    if reduction not in ("none", "mean", "sum"):
+        raise Declined
+    return packed(elements if reduction == "none" else (), dtype)
+
+
+@quick("mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits")
+def elementwise_loss(x: torch.Tensor, target: torch.Tensor, *args: Any, reduction: str = "mean", **named: Any) -> Spec:
+    """Losses that compare element with element."""
+    need_float(x, target)
+    if any(value is not None for value in (*args, *named.values())):
+        raise Declined
+    if x.shape != target.shape or not x.is_contiguous() or not target.is_contiguous():
+        raise Declined
+    return reduced_loss(x.shape, reduction, x.dtype)
+
+
+@quick("cross_entropy nll_loss")
+def class_loss(
+    x: torch.Tensor, target: torch.Tensor, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
+    reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,
+) -> Spec:  # fmt: skip
+    """Losses of class scores against class numbers."""
+    need_float(x, *(() if weight is None else (weight,)))
+    if size_average is not None or reduce is not None or target.dtype is not torch.int64 or not x.is_contiguous():
+        raise Declined
+    if x.dim() < 2 or target.shape != (x.shape[0], *x.shape[2:]) or not 0 <= label_smoothing <= 1:
+        raise Declined
+    if weight is not None and weight.shape != x.shape[1:2]:
+        raise Declined
+    return reduced_loss(target.shape, reduction, x.dtype)

@@ -26,7 +26,7 @@ from .machine import Finished, Frame, Machine, Stopped
 from .options import Options
 from .points import PointData, PointTable, Where
 from .reasons import Break, BreakSite
-from .values import Host, Tensor
+from .values import Host, Tensor, Value
 
 _lock = threading.RLock()
 _owners: weakref.WeakSet[Owner] = weakref.WeakSet()
@@ -189,7 +189,7 @@ class Capture:
         where = data.where
         machine = Machine(Graph, config, forced, frozenset(data.dynamic))
         machine.cut = config.testing_cut
-        closure = ()
+        closure: tuple[Value, ...] = ()
         at_start = self.point is self.owner.start
         if at_start and self.owner.function.__closure__:
             cells = machine.root.child("const", self.owner.function).child("func", "closure")

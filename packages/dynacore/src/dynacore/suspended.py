@@ -38,7 +38,7 @@ class Suspended:
             else:
                 data, state = self.point.data, self.state
                 self.move(None, None)
-                self.real = real_generator(data.where, data.globals, state, sent=True)
+                self.real = real_generator(data.where, data.globals, state or [], sent=True)
         return self.real
 
     def __iter__(self) -> Any:
@@ -68,7 +68,7 @@ class Suspended:
 
 def finished() -> Any:
     """An exhausted generator."""
-    generator = (x for x in ())
+    generator = (x for x in "")
     next(generator, None)
     return generator
 

@@ -7,7 +7,7 @@ emitted entry writes them back.
 
 from __future__ import annotations
 
-from types import TracebackType
+from types import GeneratorType, TracebackType
 from typing import Any, Callable
 
 from .sources import Source
@@ -313,9 +313,12 @@ class SeqIter(Obj):
 
 
 class ItemsIter(Obj):
-    """An iterator over values fixed when it was made: a dict's keys/values/items, a set, a constant (range, str)."""
+    """An iterator over what was there when it was made: a dict's keys, a set, a deque, a constant (range, str).
 
-    __slots__ = ("index", "owner", "size", "values", "what")
+    That of a dict's values or items (`what`) takes those from the dict when it comes to the key.
+    """
+
+    __slots__ = ("index", "owner", "size", "started_at", "values", "what")
 
     def __init__(self, values: list[Value], cls: type, owner: Value | None = None, what: str = ""):
         super().__init__(cls)
@@ -324,6 +327,7 @@ class ItemsIter(Obj):
         self.owner = owner
         self.what = what
         self.size = len(values)
+        self.started_at: Any = None  # (code, index) of the instruction that took the first item
 
 
 class DictView(Obj):
@@ -343,7 +347,7 @@ class GenObj(Obj):
     __slots__ = ("arguments", "frame", "func", "made_at", "running", "started")
 
     def __init__(self, frame: Any, func: Value | None, obj: Any = None, source: Source | None = None):
-        super().__init__(type(x for x in ()), obj, source)
+        super().__init__(GeneratorType, obj, source)
         self.frame = frame  # None once finished
         self.func = func
         self.arguments: list[Value | None] = []  # parameter slots at the call, to make the real one if it never started

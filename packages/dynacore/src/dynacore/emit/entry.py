@@ -17,7 +17,7 @@ from ..points import PointTable, Where
 from ..reasons import Break
 from ..sources import Source
 from ..suspended import Suspended, closes_silently
-from ..values import DELETED, Cell, DictObj, ExcObj, GenObj, Known, ListObj, Obj, Pending, SeqIter, SetObj, Tensor, Value
+from ..values import DELETED, Cell, DictObj, ExcObj, GenObj, ItemsIter, Known, ListObj, Obj, Pending, SeqIter, SetObj, Tensor, Value
 from .hard import HARD, Hard, stand_in, with_methods
 from .values import NAMESPACE, Cycle, Rebuilder
 
@@ -238,6 +238,10 @@ class Emitter(Rebuilder):
             if gen.started and gen.frame is not None and gen.obj is None and id(gen) not in self.names:
                 if not closes_silently(gen.frame.program, gen.frame.ins.index, gen.frame.globals.obj or {}):
                     raise Restart(gen.made_at, Break("generator-unsupported", f"{gen.frame.code.co_qualname} isn't run to its end"))
+
+    def iterate_for_real(self, v: ItemsIter) -> None:
+        """The break moves to where the iteration began."""
+        raise Restart(v.started_at, Break("iterate-unknown", v.cls.__name__))
 
     def state(self, frame: Frame, stack: list[Value]) -> str:
         """The list that a point needs."""

@@ -43,6 +43,7 @@ from ..values import (
 
 #: names that emitted source may use
 NAMESPACE = {**MODULES, "UNBOUND_SLOT": UNBOUND, "real_object": real_object}
+REVERSED = (type(reversed({})), type(reversed({}.values())), type(reversed({}.items())), type(reversed(collections.deque())))
 LITERALS = (int, str, bool, type(None), bytes)
 
 
@@ -299,7 +300,8 @@ class Rebuilder:
     def seq_iter(self, v: SeqIter) -> str:
         if v.seq is None:
             return self.assign(v, f"{self.constant(ended)}({self.constant(v.cls)})")
-        name = self.assign(v, f"{'iter' if v.step > 0 else 'reversed'}({self.get(v.seq)})")
+        way = "reversed" if v.step < 0 else "list.__iter__" if isinstance(v.seq, ListObj) else "tuple.__iter__"
+        name = self.assign(v, f"{way}({self.get(v.seq)})")
         start = 0 if v.step > 0 else len(v.seq.items) - 1  # type: ignore[attr-defined]
         if v.index != start:
             self.lines.append(f"{name}.__setstate__({v.index})")
@@ -310,10 +312,18 @@ class Rebuilder:
             return self.assign(v, f"{self.constant(ended)}({self.constant(v.cls)})")
         owner = self.get(v.owner)
         view = f"{owner}.{v.what}()" if isinstance(v.owner, DictObj) else owner
-        name = self.assign(v, f"iter({view})")
+        way = "reversed" if v.cls in REVERSED else "iter"
+        changed = self.m.changed_below(v)
+        if changed == "keys":
+            self.iterate_for_real(v)
+        name = self.assign(v, f"{self.constant(overtaken)}({way}, {view}, {owner})" if changed else f"{way}({view})")
         if v.index:
             self.lines.append(f"{self.constant(advance)}({name}, {v.index})")
         return name
+
+    def iterate_for_real(self, v: ItemsIter) -> None:
+        """The iterator can't be made any more."""
+        raise Break("iterate-unknown", v.cls.__name__)
 
     def view(self, v: DictView) -> str:
         return self.assign(v, f"{self.get(v.owner)}.{v.what}()")
@@ -362,6 +372,25 @@ def ended(cls: type) -> Any:
     return iter(())
 
 
+def overtaken(make: Any, view: Any, owner: Any) -> Any:
+    """An iterator whose container has changed since: it says so when asked for an item."""
+    mark = object()
+    if isinstance(owner, dict):
+        dict.__setitem__(owner, mark, None)
+        iterator = make(view)
+        dict.__delitem__(owner, mark)
+    elif isinstance(owner, set):
+        set.add(owner, mark)
+        iterator = make(view)
+        set.discard(owner, mark)
+    else:
+        iterator = make(view)
+        collections.deque.append(owner, collections.deque.pop(owner) if owner else mark)
+        if owner and owner[-1] is mark:
+            collections.deque.pop(owner)
+    return iterator
+
+
 def advance(iterator: Any, n: int) -> None:
     """Take `n` items."""
     next(itertools.islice(iterator, n, n), None)
@@ -369,7 +398,7 @@ def advance(iterator: Any, n: int) -> None:
 
 def finished_generator(code: Any) -> Any:
     """An exhausted generator."""
-    generator = (x for x in ())
+    generator = (x for x in "")
     next(generator, None)
     generator.__name__, generator.__qualname__ = code.co_name, code.co_qualname
     return generator

@@ -61,14 +61,45 @@ def broadcast(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
     return tuple(result)
 
 
+def is_packed(x: torch.Tensor) -> bool:
+    """Whether the strides are those of `packed`: dimensions of size one may have others in a contiguous tensor."""
+    return x.stride() == contiguous(x.shape)
+
+
+def suggests_channels_last(x: torch.Tensor) -> bool:
+    """Whether torch takes the tensor for a batch of images (or volumes) whose channels are innermost."""
+    if x.dim() not in (4, 5):
+        return False
+    shape, strides = x.shape, x.stride()
+    smallest = 0
+    if strides[1] == 0:
+        return False
+    for dim in (1, *range(x.dim() - 1, 1, -1), 0):
+        if shape[dim] == 0 or strides[dim] < smallest or (dim == 0 and smallest == strides[1]):
+            return False
+        smallest = strides[dim] * max(shape[dim], 1)
+    return True
+
+
+def formatted(shape: Iterable[int], dtype: torch.dtype, *tensors: torch.Tensor) -> Spec:
+    """A result with channels innermost if one of the tensors suggests that, else a contiguous one."""
+    spec = packed(shape, dtype)
+    if any(suggests_channels_last(x) for x in tensors):
+        return spec[0], channels_last(spec[0]), dtype
+    return spec
+
+
 def pointwise(
-    tensors: Sequence[torch.Tensor], dtype: torch.dtype | None = None
+    tensors: Sequence[torch.Tensor], dtype: torch.dtype | None = None, number: bool = False
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Shape and strides of the result of an operation applied element by element, computed in `dtype`."""
+    """Shape and strides of the result of an operation applied element by element, computed in `dtype`.
+
+    `number` says that a number is an operand too: torch broadcasts it, and looks at the strides more closely.
+    """
     if dtype is not None and any(t.dtype is not dtype and not is_dense(t) for t in tensors):
         raise Declined  # it is converted first, into another layout
     shape = tuple(tensors[0].shape)
-    same_shape = all(t.shape == shape for t in tensors)
+    same_shape = not number and all(t.shape == shape for t in tensors)
     if same_shape:
         if all(t.is_contiguous() for t in tensors):
             return shape, contiguous(shape)

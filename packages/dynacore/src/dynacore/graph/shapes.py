@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from .layouts import Declined, Spec, broadcast, dim_of, packed, pointwise
+from .layouts import Declined, Spec, broadcast, dim_of, is_dense, is_packed, packed, pointwise
 
 QUICK: dict[str, Callable[..., Any]] = {}
 
@@ -98,13 +98,19 @@ def operands(a: Any, b: Any) -> list[torch.Tensor]:
     return tensors
 
 
+def elementwise(a: Any, b: Any, dtype: torch.dtype) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and strides of a result of two operands, one of which may be a number."""
+    tensors = operands(a, b)
+    return pointwise(tensors, dtype, len(tensors) == 1)
+
+
 @quick("add mul __add__ __radd__ __mul__ __rmul__ multiply fmod remainder mod __mod__")
 def arithmetic(a: Any, b: Any) -> Spec:
     """Arithmetic in the operands' common dtype."""
     dtype = torch.result_type(a, b)
     if dtype is torch.bool or dtype.is_complex:
         raise Declined
-    return *pointwise(operands(a, b), dtype), dtype
+    return *elementwise(a, b, dtype), dtype
 
 
 @quick("sub rsub __sub__ __rsub__")
@@ -130,7 +136,7 @@ def division(a: Any, b: Any) -> Spec:
         raise Declined
     if not dtype.is_floating_point:
         dtype = torch.get_default_dtype()
-    return *pointwise(operands(a, b), dtype), dtype
+    return *elementwise(a, b, dtype), dtype
 
 
 @quick("pow __pow__")
@@ -139,7 +145,7 @@ def power(a: Any, b: Any) -> Spec:
     dtype = torch.result_type(a, b)
     if not dtype.is_floating_point or isinstance(b, torch.Tensor):
         raise Declined
-    return *pointwise(operands(a, b), dtype), dtype
+    return *pointwise([a], dtype), dtype
 
 
 @quick("floordiv floor_divide __floordiv__")
@@ -154,7 +160,7 @@ def comparison(a: Any, b: Any) -> Spec:
     dtype = torch.result_type(a, b)
     if dtype.is_complex:
         raise Declined
-    return *pointwise(operands(a, b), dtype), torch.bool
+    return *elementwise(a, b, dtype), torch.bool
 
 
 @quick("logical_and logical_or logical_xor")
@@ -170,7 +176,7 @@ def bitwise(a: Any, b: Any) -> Spec:
     dtype = torch.result_type(a, b)
     if dtype.is_floating_point or dtype.is_complex:
         raise Declined
-    return *pointwise(operands(a, b), dtype), dtype
+    return *elementwise(a, b, dtype), dtype
 
 
 @quick("invert __invert__ bitwise_not logical_not")
@@ -188,7 +194,7 @@ def where(condition: torch.Tensor, a: Any, b: Any) -> Spec:
     dtype = torch.result_type(a, b)
     values = operands(a, b)
     pointwise(values, dtype)
-    return *pointwise([condition, *values]), dtype
+    return *pointwise([condition, *values], None, len(values) == 1), dtype
 
 
 @quick("isnan isinf isfinite")
@@ -213,7 +219,7 @@ def masked_fill(x: torch.Tensor, mask: torch.Tensor, value: Any) -> Spec:
     """A copy of `x`, filled where the mask says."""
     if mask.dtype is not torch.bool or isinstance(value, (torch.Tensor, complex)):
         raise Declined
-    if broadcast([x.shape, mask.shape]) != x.shape or not x.is_contiguous():
+    if broadcast([x.shape, mask.shape]) != x.shape or not is_packed(x):
         raise Declined
     if isinstance(value, float) and not x.dtype.is_floating_point:
         raise Declined
@@ -235,7 +241,7 @@ def clamp(x: torch.Tensor, low: Any = None, high: Any = None, **named: Any) -> S
 def dropout(x: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Spec:
     """Dropout that is on: when it is off the argument itself comes back."""
     need_float(x)
-    if not training or not 0 < p < 1 or not x.is_contiguous():
+    if not training or not 0 < p < 1 or not is_packed(x):
         raise Declined
     if inplace:
         return IN_PLACE
@@ -263,7 +269,7 @@ def reduced(x: torch.Tensor, dim: Any, keepdim: Any) -> tuple[int, ...]:
 
 def reduction(x: torch.Tensor, dim: Any, keepdim: Any, dtype: torch.dtype) -> Spec:
     """The result of reducing a contiguous tensor."""
-    if not x.is_contiguous() or x.numel() == 0:
+    if not is_packed(x) or x.numel() == 0:
         raise Declined
     return packed(reduced(x, dim, keepdim), dtype)
 
@@ -337,7 +343,7 @@ def any_all(x: torch.Tensor, dim: Any = None, keepdim: Any = False) -> Spec:
 @quick("softmax log_softmax")
 def softmax(x: torch.Tensor, dim: Any, *args: Any, dtype: torch.dtype | None = None, **named: Any) -> Spec:
     """Softmax over one dimension."""
-    if args or named.keys() - {"_stacklevel"} or not x.is_contiguous():
+    if args or named.keys() - {"_stacklevel"} or not is_packed(x):
         raise Declined
     if dtype is None:
         need_float(x)
@@ -350,7 +356,7 @@ def softmax(x: torch.Tensor, dim: Any, *args: Any, dtype: torch.dtype | None = N
 @quick("cumsum cumprod")
 def cumulative(x: torch.Tensor, dim: Any) -> Spec:
     dim_of(dim, x.dim())
-    if not x.is_contiguous() or x.dtype.is_complex:
+    if not is_packed(x) or x.dtype.is_complex:
         raise Declined
     return packed(x.shape, x.dtype if x.dtype.is_floating_point else torch.int64)
 
@@ -359,7 +365,7 @@ def cumulative(x: torch.Tensor, dim: Any) -> Spec:
 def flip(x: torch.Tensor, *dims: Any) -> Spec:
     """Backwards along some dimensions."""
     places = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
-    if len({dim_of(d, x.dim()) for d in places}) != len(places) or not x.is_contiguous():
+    if len({dim_of(d, x.dim()) for d in places}) != len(places) or not is_packed(x):
         raise Declined
     return packed(x.shape, x.dtype)
 
@@ -367,14 +373,14 @@ def flip(x: torch.Tensor, *dims: Any) -> Spec:
 @quick("argsort")
 def argsort(x: torch.Tensor, dim: Any = -1, descending: bool = False) -> Spec:
     dim_of(dim, x.dim())
-    if not x.is_contiguous() or x.dtype.is_complex or x.dim() == 0:
+    if not is_packed(x) or x.dtype.is_complex or x.dim() == 0:
         raise Declined
     return packed(x.shape, torch.int64)
 
 
 @quick("tril triu")
 def triangle(x: torch.Tensor, diagonal: int = 0) -> Spec:
-    if x.dim() < 2 or not x.is_contiguous() or type(diagonal) is not int:
+    if x.dim() < 2 or not is_packed(x) or type(diagonal) is not int:
         raise Declined
     return packed(x.shape, x.dtype)
 
@@ -414,10 +420,10 @@ def random_like(x: torch.Tensor) -> Spec:
 
 @quick("zeros_like ones_like empty_like")
 def like(x: torch.Tensor, *, dtype: torch.dtype | None = None, device: Any = None, **named: Any) -> Spec:
-    """A new tensor like a contiguous one."""
-    if named or not x.is_contiguous():
+    """A new tensor laid out as `x` is."""
+    if named or not is_dense(x) or 0 in x.shape:
         raise Declined
-    return packed(x.shape, dtype or x.dtype)
+    return tuple(x.shape), x.stride(), dtype or x.dtype
 
 
 @quick("full_like")

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .layouts import Declined, Spec, broadcast, dim_of, packed
+from .layouts import Declined, Spec, broadcast, dim_of, formatted, is_packed, packed, suggests_channels_last
 from .shapes import need_float, quick
 
 INDEX_TYPES = (torch.int64, torch.int32)
@@ -87,7 +87,7 @@ def mv(a: torch.Tensor, b: torch.Tensor) -> Spec:
 def affine(x: torch.Tensor, *parameters: torch.Tensor | None) -> None:
     """Decline unless everything is floating point and `x` contiguous."""
     need_float(x, *(p for p in parameters if p is not None))
-    if not x.is_contiguous():
+    if not is_packed(x):
         raise Declined
 
 
@@ -114,10 +114,10 @@ def rms_norm(x: torch.Tensor, normalized_shape: Sequence[int], weight: Any = Non
 @quick("group_norm")
 def group_norm(x: torch.Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Spec:
     """Normalised over groups of channels."""
-    affine(x, weight, bias)
+    need_float(x, *(p for p in (weight, bias) if p is not None))
     if x.dim() < 2 or x.shape[1] % num_groups or any(p is not None and p.shape != x.shape[1:2] for p in (weight, bias)):
         raise Declined
-    return packed(x.shape, x.dtype)
+    return formatted(x.shape, x.dtype, x)
 
 
 @quick("batch_norm")
@@ -132,13 +132,13 @@ def batch_norm(
     **named: Any,
 ) -> Spec:
     """Normalised over the batch, or with the statistics given."""
-    affine(x, mean, var, weight, bias)
+    need_float(x, *(p for p in (mean, var, weight, bias) if p is not None))
     statistics = (mean, var, weight, bias)
     if training and x.numel() == x.shape[1]:
         raise Declined
     if (mean is None and not training) or x.dim() < 2 or any(p is not None and p.shape != x.shape[1:2] for p in statistics):
         raise Declined
-    return packed(x.shape, x.dtype)
+    return formatted(x.shape, x.dtype, x)
 
 
 # -- convolution ---------------------------------------------------------------------------------------------------
@@ -174,12 +174,12 @@ def conv(ndim: int) -> Any:
         need_float(x, weight, *(() if bias is None else (bias,)))
         if x.dim() != ndim + 2 or weight.dim() != ndim + 2 or x.shape[1] != weight.shape[1] * groups:
             raise Declined
-        if not x.is_contiguous() or not weight.is_contiguous() or weight.shape[0] % groups:
+        if weight.shape[0] % groups:
             raise Declined
         if bias is not None and bias.shape != weight.shape[:1]:
             raise Declined
         places = window(x.shape[2:], tuple(weight.shape[2:]), stride, padding, dilation)
-        return packed((x.shape[0], weight.shape[0], *places), x.dtype)
+        return formatted((x.shape[0], weight.shape[0], *places), x.dtype, x, weight)
 
     return rule
 
@@ -194,8 +194,6 @@ def conv_transpose(ndim: int) -> Any:
         need_float(x, weight, *(() if bias is None else (bias,)))
         if x.dim() != ndim + 2 or weight.dim() != ndim + 2 or x.shape[1] != weight.shape[0] or x.shape[1] % groups:
             raise Declined
-        if not x.is_contiguous() or not weight.is_contiguous():
-            raise Declined
         channels = weight.shape[1] * groups
         if bias is not None and bias.shape != (channels,):
             raise Declined
@@ -206,7 +204,7 @@ def conv_transpose(ndim: int) -> Any:
         options = (per_dim(v, ndim) for v in (tuple(weight.shape[2:]), stride, padding, output_padding, dilation))
         rows = zip(x.shape[2:], *options, strict=True)
         places = [(size - 1) * s - 2 * p + d * (k - 1) + extra + 1 for size, k, s, p, extra, d in rows]
-        return packed((x.shape[0], channels, *places), x.dtype)
+        return formatted((x.shape[0], channels, *places), x.dtype, x, weight)
 
     return rule
 
@@ -219,12 +217,12 @@ for _ndim in (1, 2, 3):
 def pool2d(x: torch.Tensor, kernel: Any, stride: Any, padding: Any) -> Spec:
     """Pooling of images."""
     need_float(x)
-    if x.dim() not in (3, 4) or not x.is_contiguous():
+    if x.dim() not in (3, 4):
         raise Declined
     if any(2 * p > k for p, k in zip(per_dim(padding, 2), per_dim(kernel, 2), strict=True)):
         raise Declined
     places = window(x.shape[-2:], kernel, stride or kernel, padding, 1)
-    return packed((*x.shape[:-2], *places), x.dtype)
+    return formatted((*x.shape[:-2], *places), x.dtype, x)
 
 
 @quick("max_pool2d")
@@ -244,7 +242,7 @@ def interpolate(
 ) -> Spec:  # fmt: skip
     """Images made larger or smaller."""
     need_float(x)
-    if x.dim() != 4 or not x.is_contiguous() or recompute_scale_factor or antialias:
+    if x.dim() != 4 or recompute_scale_factor or antialias:
         raise Declined
     if mode not in ("nearest", "bilinear", "bicubic") or (mode == "nearest" and align_corners is not None):
         raise Declined
@@ -257,7 +255,7 @@ def interpolate(
         places = tuple(math.floor(float(n) * scale) for n, scale in zip(x.shape[2:], scales, strict=True))
     if min(places) < 1:
         raise Declined
-    return packed((*x.shape[:2], *places), x.dtype)
+    return formatted((*x.shape[:2], *places), x.dtype, x)
 
 
 @quick("avg_pool2d")
@@ -274,9 +272,9 @@ def avg_pool2d(
 def adaptive_avg_pool2d(x: torch.Tensor, output_size: Any) -> Spec:
     """Pooling of images to a given size."""
     need_float(x)
-    if x.dim() not in (3, 4) or not x.is_contiguous():
+    if x.dim() not in (3, 4):
         raise Declined
-    return packed((*x.shape[:-2], *per_dim(output_size, 2)), x.dtype)
+    return formatted((*x.shape[:-2], *per_dim(output_size, 2)), x.dtype, x)
 
 
 # -- attention -----------------------------------------------------------------------------------------------------
@@ -391,7 +389,7 @@ def gather(x: torch.Tensor, dim: int, index: torch.Tensor) -> Spec:
 def index_select(x: torch.Tensor, dim: int, index: torch.Tensor) -> Spec:
     """Slices along one dimension."""
     dim = dim_of(dim, x.dim())
-    if index.dtype not in INDEX_TYPES or index.dim() != 1 or not x.is_contiguous() or x.dim() == 0:
+    if index.dtype not in INDEX_TYPES or index.dim() != 1 or not is_packed(x) or x.dim() == 0:
         raise Declined
     return packed((*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :]), x.dtype)
 
@@ -400,7 +398,7 @@ def index_select(x: torch.Tensor, dim: int, index: torch.Tensor) -> Spec:
 def getitem(x: torch.Tensor, index: Any) -> Spec:
     """Rows picked by tensors of integers for the leading dimensions."""
     indices = index if isinstance(index, tuple) else (index,)
-    if not indices or len(indices) > x.dim() or not x.is_contiguous():
+    if not indices or len(indices) > x.dim() or not is_packed(x):
         raise Declined
     if any(not isinstance(i, torch.Tensor) or i.dtype is not torch.int64 or i.dim() == 0 for i in indices):
         raise Declined
@@ -420,17 +418,13 @@ def cat(tensors: Sequence[torch.Tensor], dim: int = 0, *, axis: int | None = Non
     dim = dim_of(dim if axis is None else axis, first.dim())
     size = 0
     for t in tensors:
-        if t.dim() != first.dim() or maybe_channels_last(t):
+        if t.dim() != first.dim():
             raise Declined
         if t.shape[:dim] != first.shape[:dim] or t.shape[dim + 1 :] != first.shape[dim + 1 :]:
             raise Declined
         size += t.shape[dim]
-    return packed((*first.shape[:dim], size, *first.shape[dim + 1 :]), dtype)
-
-
-def maybe_channels_last(x: torch.Tensor) -> bool:
-    """Whether torch may take the tensor for a batch of images with the channels innermost."""
-    return x.dim() in (4, 5) and not x.is_contiguous() and x.stride(1) <= x.stride(-1)
+    shape = (*first.shape[:dim], size, *first.shape[dim + 1 :])
+    return formatted(shape, dtype, first) if all(map(suggests_channels_last, tensors)) else packed(shape, dtype)
 
 
 @quick("stack")
@@ -438,7 +432,7 @@ def stack(tensors: Sequence[torch.Tensor], dim: int = 0) -> Spec:
     """Contiguous tensors of one shape and dtype along a new dimension."""
     first = tensors[0]
     dim = dim_of(dim, first.dim() + 1)
-    if any(t.dtype != first.dtype or t.shape != first.shape or not t.is_contiguous() for t in tensors):
+    if any(t.dtype != first.dtype or t.shape != first.shape or not is_packed(t) for t in tensors):
         raise Declined
     return packed((*first.shape[:dim], len(tensors), *first.shape[dim:]), first.dtype)
 
@@ -467,7 +461,7 @@ def index_add(x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tens
     if x.dim() == 0 or source.dtype is not x.dtype or index.dtype not in INDEX_TYPES or index.dim() != 1:
         raise Declined
     dim = dim_of(dim, x.dim())
-    if source.shape != (*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :]) or not x.is_contiguous():
+    if source.shape != (*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :]) or not is_packed(x):
         raise Declined
     return packed(x.shape, x.dtype)
 
@@ -475,7 +469,7 @@ def index_add(x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tens
 @quick("scatter_add")
 def scatter_add(x: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor) -> Spec:
     """Elements added at places along one dimension."""
-    if src.dtype is not x.dtype or index.dtype is not torch.int64 or not x.is_contiguous():
+    if src.dtype is not x.dtype or index.dtype is not torch.int64 or not is_packed(x):
         raise Declined
     dim = dim_of(dim, x.dim())
     if x.dim() == 0 or not index.dim() == src.dim() == x.dim() or any(i > s for i, s in zip(index.shape, src.shape)):
@@ -501,7 +495,7 @@ def elementwise_loss(x: torch.Tensor, target: torch.Tensor, *args: Any, reductio
     need_float(x, target)
     if any(value is not None for value in (*args, *named.values())):
         raise Declined
-    if x.shape != target.shape or not x.is_contiguous() or not target.is_contiguous():
+    if x.shape != target.shape or not is_packed(x) or not is_packed(target):
         raise Declined
     return reduced_loss(x.shape, reduction, x.dtype)
 
@@ -513,7 +507,7 @@ def class_loss(
 ) -> Spec:  # fmt: skip
     """Losses of class scores against class numbers."""
     need_float(x, *(() if weight is None else (weight,)))
-    if size_average is not None or reduce is not None or target.dtype is not torch.int64 or not x.is_contiguous():
+    if size_average is not None or reduce is not None or target.dtype is not torch.int64 or not is_packed(x):
         raise Declined
     if x.dim() < 2 or target.shape != (x.shape[0], *x.shape[2:]) or not 0 <= label_smoothing <= 1:
         raise Declined

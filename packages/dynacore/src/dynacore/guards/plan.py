@@ -43,7 +43,7 @@ class Plan:
         self.scalars: list[Scalar] = []  # numbers assumed constant
         self.relations = self.relation_checks(relations)
         children = tuple(node for node in (self.node(child) for child in root.children.values()) if node is not None)
-        checks = [("call0_is", pair) for pair in torch_state_checks()]
+        checks: list[tuple] = [("call0_is", pair) for pair in torch_state_checks()]
         if self.tensors:
             checks.append(("tensors", tensor_checker(self.tensors)))
         checks += self.relations
@@ -63,7 +63,7 @@ class Plan:
         for kind, a, b in relations:
             if kind in ("same", "differ"):
                 mark: tuple = (kind, id(a), id(b))
-                check = (kind, (self.hand(a), self.hand(b)))
+                check: tuple = (kind, (self.hand(a), self.hand(b)))
             else:
                 text, leaves = render(a)
                 mark = (kind, text, repr(b), tuple(id(leaf) for leaf in leaves))

@@ -341,7 +341,7 @@ def view_iter(m: Any, self: Value, /) -> Value:
 def view_reversed(m: Any, self: Value, /) -> Value:
     target = shown(self)
     kind = type(reversed(getattr({}, target.what)()))
-    return ItemsIter(m.view_values(target)[::-1], kind, target.owner, target.what)
+    return ItemsIter(m.keys_of(target.owner)[::-1], kind, target.owner, target.what)
 
 
 @rule(*of_views("__contains__"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import sys
 from types import CellType, CodeType, FunctionType
-from typing import Any, Callable
+from typing import Any, Callable, NoReturn
 
 from bytecode_models import Op, decode
 
@@ -289,9 +289,9 @@ class Machine(Objects):
             frame.stack[-1] = exc.args[0] if exc.args else self.const(None)
             if ins.b:
                 del frame.stack[-2]
-        frame.pc = ins.target
+        frame.pc = ins.target  # type: ignore[assignment]
 
-    def raise_from(self, exc: ExcObj) -> None:
+    def raise_from(self, exc: ExcObj) -> NoReturn:
         """Raise `exc` at the current instruction, with the exception being handled as its context."""
         handled = self.handled_exception()
         if handled is not None and handled is not exc:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from typing import Any
+from typing import Any, NoReturn
 
 from ..library import folding
 from ..library.registry import POLYFILLS, RULES, STANDS_FOR
@@ -165,8 +165,7 @@ class Calls:
                 self.throw(TypeError, f"{cls.__name__}() takes no arguments")
             return self.new_object(cls)
         if new is object.__new__:
-            made = self.new_object(cls)
-            return self.push_python(init_only, [made, self.known(init), *args], kwargs)
+            return self.push_python(init_only, [self.new_object(cls), self.known(init), *args], kwargs)
         if type(new) is not FUNCTION and id(new) not in RULES:
             raise Break("call-unknown-c-function", f"{cls.__name__}.__new__")
         return self.push_python(type_call, [f, *args], kwargs)
@@ -179,7 +178,7 @@ class Calls:
 
     # -- raising --------------------------------------------------------------------------------------------------------------------
 
-    def throw(self, cls: type[BaseException], *args: Any, **fields: Any) -> Any:
+    def throw(self, cls: type[BaseException], *args: Any, **fields: Any) -> NoReturn:
         """Raise an exception of the program; `fields` are attributes that C sets on it."""
         made = self.make_exception(cls, [a if isinstance(a, Value) else self.const(a) for a in args])
         made.fields.update((name, v if isinstance(v, Value) else self.const(v)) for name, v in fields.items())
@@ -189,7 +188,7 @@ class Calls:
         """An exception instance."""
         return ExcObj(cls, args)
 
-    def throw_real(self, error: Exception) -> Any:
+    def throw_real(self, error: Exception) -> NoReturn:
         """Raise what a folded call raised."""
         try:
             args = [self.const(a) for a in error.args]

@@ -32,8 +32,8 @@ class Functions:
     def signature_of(self, f: Value) -> Signature:
         """Code, globals, defaults and closure of a function value, guarded where it is a real one."""
         if type(f) is Func:
-            defaults = f.defaults.items if isinstance(f.defaults, TupleObj) else ()
-            return Signature(f.code, f.globals, tuple(defaults), f.kwdefaults, f.closure)
+            given = f.defaults.items if isinstance(f.defaults, TupleObj) else ()
+            return Signature(f.code, f.globals, given, f.kwdefaults, f.closure)
         function, source = f.obj, f.source or self.root.child("const", f.obj)
         source.check("func_code", function.__code__)
         defaults: tuple[Value, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from ..library.sets_rules import ordered
@@ -47,12 +48,14 @@ class Iteration:
         method = self.lookup_type(v.cls, "__iter__")
         if type(method) is FUNCTION:
             return self.call_real_function(method, [v])
+        if isinstance(v, ListObj) and issubclass(v.cls, deque):
+            return self.call(self.known(method), [v], {})
         if isinstance(v, (ListObj, TupleObj)):
             return SeqIter(v, ITERATORS[list if isinstance(v, ListObj) else tuple])
         if isinstance(v, DictObj):
-            return ItemsIter([k for k, _ in self.d_items(v)], ITERATORS[dict], v, "keys")
+            return ItemsIter(self.keys_of(v), ITERATORS[dict], v, "keys")
         if isinstance(v, DictView):
-            return ItemsIter(self.view_values(v), VIEW_ITERATORS[v.what], v.owner, v.what)
+            return ItemsIter(self.keys_of(v.owner), VIEW_ITERATORS[v.what], v.owner, v.what)
         if isinstance(v, SetObj):
             return ItemsIter(ordered(v), ITERATORS[set], v, "items")
         if kind is Const and method is not MISSING:
@@ -77,14 +80,9 @@ class Iteration:
             self.throw(TypeError, "iteration over a 0-d tensor")
         return SeqIter(TupleObj(self.rows(v)), ITERATORS[tuple])
 
-    def view_values(self, view: DictView) -> list[Value]:
-        """What a dict view yields, now."""
-        pairs = self.d_items(view.owner)
-        if view.what == "keys":
-            return [k for k, _ in pairs]
-        if view.what == "values":
-            return [v for _, v in pairs]
-        return [TupleObj(pair) for pair in pairs]
+    def keys_of(self, d: DictObj) -> list[Value]:
+        """A dict's keys, in order."""
+        return [key for key, _ in self.d_items(d)]
 
     def next_value(self, it: Value) -> Any:
         """The next item, END, or PUSHED when Python code has to run (StopIteration then ends the loop)."""
@@ -116,20 +114,42 @@ class Iteration:
         return value
 
     def next_of_items(self, it: ItemsIter) -> Any:
-        """Dict and set iterators notice a change of size."""
+        """Iterators over dicts, sets and deques notice some changes of these."""
         owner = it.owner
-        if isinstance(owner, (DictObj, SetObj)) and len(owner.items) != it.size:
-            if it.index >= len(it.values) and it.size == -1:
-                return END
-            what = "dictionary changed size" if isinstance(owner, DictObj) else "Set changed size"
-            self.throw(RuntimeError, f"{what} during iteration")
+        if owner is None:
+            return END
+        changed = self.changed_below(it)
+        if changed == "keys":
+            raise Break("iterate-unknown", "a dict whose keys were replaced")
         self.touch(it)
+        if changed:
+            it.size = -1
+            self.throw(RuntimeError, changed)
+        if not it.index:
+            it.started_at = (self.frames[-1].code, self.frames[-1].ins.index)
         if it.index >= len(it.values):
             it.owner = None
             return END
         value = it.values[it.index]
         it.index += 1
+        if isinstance(owner, DictObj) and it.what != "keys":
+            item: Any = self.d_get(owner, value)
+            return item if it.what == "values" else TupleObj([value, item])
         return value
+
+    def changed_below(self, it: ItemsIter) -> str:
+        """The error about what was iterated over and has changed; "keys" where the real iterator alone knows what comes."""
+        owner: Any = it.owner
+        if isinstance(owner, DictObj):
+            if len(owner.items) != it.size:
+                return "dictionary changed size during iteration"
+            now = [key for key, _ in owner.items.values()]
+            return "" if now == it.values or now[::-1] == it.values or it.index >= len(it.values) else "keys"
+        if isinstance(owner, SetObj):
+            return "Set changed size during iteration" if len(owner.items) != it.size else ""
+        if isinstance(owner, ListObj):
+            return "" if owner.items == it.values or owner.items[::-1] == it.values else "deque mutated during iteration"
+        return ""
 
     def iterate(self, v: Value, limit: int | None = None) -> list[Value]:
         """All items of a value whose iteration needs no Python code, or an iterator's first ones up to `limit`."""

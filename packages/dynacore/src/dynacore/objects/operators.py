@@ -35,7 +35,7 @@ COMPARE = {
     "==": ("eq", "eq", operator.eq),
     "!=": ("ne", "ne", operator.ne),
 }
-UNARY = {"-": ("neg", operator.neg), "+": ("pos", operator.pos), "~": ("invert", operator.invert)}
+UNARY: dict[str, tuple[str, Any]] = {"-": ("neg", operator.neg), "+": ("pos", operator.pos), "~": ("invert", operator.invert)}
 FUNCTIONS = {symbol: row[-1] for table in (BINARY, COMPARE) for symbol, row in table.items()}
 INPLACE = {symbol: getattr(operator, f"i{name}", None) or getattr(operator, f"i{name}_", None) for symbol, (name, _) in BINARY.items()}
 INPLACE["&"], INPLACE["|"] = operator.iand, operator.ior

@@ -298,7 +298,7 @@ def iterators(items):
     out += [next(e, 0), next(m, 0), next(r, 0), list(zip(it, items)), list(a), next(b, 0)]
     second = iter(items)
     next(second, 0)
-    return out, e, z, r, second, b
+    return out, e, z, r, second
 
 
 @program(([1, 2, 3],))

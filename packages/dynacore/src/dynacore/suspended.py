@@ -108,7 +108,7 @@ def passes(program: Program, index: int, globals: dict) -> int | None:
     for _ in range(len(program.instrs)):
         ins = program.instrs[index]
         index += 1
-        if ins.op is Op.RERAISE:
+        if ins.op in (Op.RERAISE, Op.THROW_CLEANUP):
             return ins.index
         if ins.op is Op.LOAD_GLOBAL:
             classes.append(globals.get(ins.a, getattr(builtins, ins.a, None)))

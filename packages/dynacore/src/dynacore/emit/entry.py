@@ -90,7 +90,7 @@ class Emitter(Rebuilder):
         if isinstance(outcome, Finished):
             self.finish(outcome.value)
         else:
-            self.stop()
+            self.stop(outcome.cause)
         self.refuse_dropped_generators()
         graph, inputs = m.graph.finish(self.outputs) if m.graph.needed(self.outputs) else (None, [])
         calls = [self.graph_call(inputs)] if graph is not None else []
@@ -197,14 +197,14 @@ class Emitter(Rebuilder):
         else:
             self.lines.append(f"return {self.get(value)}")
 
-    def stop(self) -> None:
+    def stop(self, cause: Break) -> None:
         """The innermost frame's current instruction runs as plain Python; every frame goes on behind it."""
         frames = self.m.frames
         self.refuse_generators(frames)
         frame = frames[-1]
         ins = frame.ins
         template = HARD.get(ins.op)
-        if template is None or reads_frame(frame):
+        if template is None or reads_frame(frame) or cause.code == "code-too-large":
             self.abandon(frames)
             return
         operands: dict[int, str] = {}
@@ -236,7 +236,9 @@ class Emitter(Rebuilder):
         """A generator dropped where closing it runs code of its own has to be a real one."""
         for gen in self.m.generators:
             if gen.started and gen.frame is not None and gen.obj is None and id(gen) not in self.names:
-                if not closes_silently(gen.frame.program, gen.frame.ins.index, gen.frame.globals.obj or {}):
+                # `yield from` closes what it delegates to, be it any object.
+                closed = any(type(v) is not GenObj and hasattr(v.cls, "close") for v in gen.frame.stack)
+                if closed or not closes_silently(gen.frame.program, gen.frame.ins.index, gen.frame.globals.obj or {}):
                     raise Restart(gen.made_at, Break("generator-unsupported", f"{gen.frame.code.co_qualname} isn't run to its end"))
 
     def iterate_for_real(self, v: ItemsIter) -> None:

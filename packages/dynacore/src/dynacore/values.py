@@ -90,7 +90,7 @@ class Host(Value):
     index of the entry's host step). `example` is its value in the call that was captured.
     """
 
-    __slots__ = ("call", "cls", "example", "node", "operands", "text")
+    __slots__ = ("call", "cls", "depth", "example", "node", "operands", "text")
 
     def __init__(self, example: Any, source: Source | None = None, text: str = "", operands: tuple[Value, ...] = (), call: int | None = None):
         self.cls = type(example)
@@ -99,6 +99,7 @@ class Host(Value):
         self.text = text
         self.operands = operands
         self.call = call
+        self.depth = 0  # nested operators
         self.node = None  # the graph's placeholder, once an operation used it
 
     @property

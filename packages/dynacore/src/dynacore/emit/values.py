@@ -123,9 +123,12 @@ class Rebuilder:
             raise Cycle(value)
         self.open.add(id(value))
         try:
-            return MAKERS[kind](self, value)
+            text = MAKERS[kind](self, value)
         finally:
             self.open.discard(id(value))
+        if not self.open:
+            self.flush_cells()
+        return text
 
     def literal(self, obj: Any) -> str:
         """Source text of a constant."""
@@ -259,7 +262,6 @@ class Rebuilder:
         self.open.discard(id(v))
         if v.contents is not None:
             self.later.append((name, v))
-            self.flush_cells()
         return name
 
     def flush_cells(self) -> None:
@@ -270,8 +272,6 @@ class Rebuilder:
 
     def function(self, v: Func) -> str:
         closure = f"({self.many(v.closure)},)" if v.closure else "None"
-        if id(v) in self.names:  # made while its closure was filled
-            return self.names[id(v)]
         defaults = self.get(v.defaults) if v.defaults is not None else "None"
         name = self.assign(
             v, f"{self.constant(types.FunctionType)}({self.constant(v.code)}, {self.get(v.globals)}, {v.name!r}, {defaults}, {closure})", "f"

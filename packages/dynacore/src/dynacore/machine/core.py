@@ -42,6 +42,10 @@ def handles(*ops: Op) -> Callable[[Callable], Callable]:
 FRAME_READERS = (locals, vars, dir, eval, exec, sys._getframe)
 
 
+#: how many instructions may run without a tensor operation in between
+STRETCH = 50_000
+
+
 class Finished(Exception):
     """The outermost frame returned, or yielded where it is the body of a generator."""
 
@@ -68,6 +72,8 @@ class Machine(Objects):
         self.dynamic = dynamic  # paths of scalars that varied: taken as Host
         self.cut: Callable[[CodeType, int], bool] | None = None
         self.steps = 0
+        self.limit = STRETCH
+        self.ops_seen = 0
         self.open_scalars = False  # whether numbers of the state stay open: in the middle of a function they do
         self.outside = sys.exception()  # what the entry's caller is handling
         super().__init__()
@@ -326,6 +332,9 @@ class Machine(Objects):
             frame.pc += 1
             where.where = (frame.code.co_filename, ins.line)
             self.steps += 1
+            if self.steps > self.limit and self.too_long():
+                self.restore(frame, saved)
+                raise Stopped(Break("code-too-large", frame.code.co_qualname))
             try:
                 if forced and (frame.code, ins.index) in forced:
                     raise Break("forced")
@@ -347,6 +356,14 @@ class Machine(Objects):
                     raise AssertionError(f"break after a frame was pushed: {cause}") from cause
                 self.restore(frame, saved)
                 raise Stopped(cause) from None
+
+    def too_long(self) -> bool:
+        """Whether so many instructions ran without a tensor operation that the interpreter had better run them."""
+        if self.graph.n_ops > self.ops_seen:
+            self.ops_seen = self.graph.n_ops
+            self.limit = self.steps + STRETCH
+            return False
+        return True
 
     def step(self, frame: Frame) -> None:
         """Execute `frame.ins` alone."""

@@ -11,6 +11,8 @@ from ..values import Const, Host, Value
 NUMBERS = (int, float, bool)
 #: operators that can't fail and give a scalar, for any operands that are numbers
 SAFE_OPERATORS = frozenset({"+", "-", "*", "<", "<=", ">", ">=", "==", "!=", "&", "|", "^"})
+#: how many operators an expression may nest before its value is taken as it is
+DEEP = 32
 DIVISIONS = frozenset({"/", "//", "%"})
 
 
@@ -19,7 +21,9 @@ class Scalars:
 
     def host(self, text: str, operands: tuple[Value, ...], example: Any) -> Value:
         """The expression `text` over `operands`, whose value in this call is `example`."""
-        return Host(example, None, text, operands)
+        made = Host(example, None, text, operands)
+        made.depth = 1 + max((o.depth for o in operands if type(o) is Host), default=0)
+        return self.specialise(made) if made.depth > DEEP else made
 
     def host_call(self, function: Value, args: list[Value], kwargs: dict[str, Value], example: Any) -> Host:
         """Have the entry call `function`, before its graph, in program order; the result is a scalar of `example`'s type."""

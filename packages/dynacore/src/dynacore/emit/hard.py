@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 from bytecode_models import Instr, Op
 
-from ..machine.frame import NULL
+from ..frames import NULL
 
 NAMES = ("r",)
 

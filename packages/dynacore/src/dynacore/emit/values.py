@@ -12,7 +12,7 @@ from bytecode_models import UNBOUND, resume_generator
 
 from ..library.registry import STANDS_FOR
 from ..library.stand_ins import MODULES, expression, real_object
-from ..machine.frame import NULL
+from ..frames import NULL
 from ..objects.wrapping import base_layout
 from ..reasons import Break
 from ..sources import Source

@@ -120,6 +120,8 @@ def quickly(call: Arguments, state: TorchState) -> Any:
         return None
     try:
         spec = rule(*call.args, **call.kwargs)
+    except Break:
+        raise
     except Exception:  # the rule doesn't cover these arguments, or they are wrong, which the operation will say
         return None
     grad = state.grad and call.name not in WITHOUT_GRAD and any(t.fake.requires_grad for t in call.tensors)

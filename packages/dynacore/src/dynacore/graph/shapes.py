@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from .layouts import Declined, Spec, broadcast, dim_of, is_dense, is_packed, packed, pointwise
+from .layouts import Declined, Spec, broadcast, dim_of, is_dense, packed, pointwise
 
 QUICK: dict[str, Callable[..., Any]] = {}
 
@@ -219,7 +219,7 @@ def masked_fill(x: torch.Tensor, mask: torch.Tensor, value: Any) -> Spec:
     """A copy of `x`, filled where the mask says."""
     if mask.dtype is not torch.bool or isinstance(value, (torch.Tensor, complex)):
         raise Declined
-    if broadcast([x.shape, mask.shape]) != x.shape or not is_packed(x):
+    if broadcast([x.shape, mask.shape]) != x.shape or not x.is_contiguous():
         raise Declined
     if isinstance(value, float) and not x.dtype.is_floating_point:
         raise Declined
@@ -241,7 +241,7 @@ def clamp(x: torch.Tensor, low: Any = None, high: Any = None, **named: Any) -> S
 def dropout(x: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Spec:
     """Dropout that is on: when it is off the argument itself comes back."""
     need_float(x)
-    if not training or not 0 < p < 1 or not is_packed(x):
+    if not training or not 0 < p < 1 or not x.is_contiguous():
         raise Declined
     if inplace:
         return IN_PLACE
@@ -269,7 +269,7 @@ def reduced(x: torch.Tensor, dim: Any, keepdim: Any) -> tuple[int, ...]:
 
 def reduction(x: torch.Tensor, dim: Any, keepdim: Any, dtype: torch.dtype) -> Spec:
     """The result of reducing a contiguous tensor."""
-    if not is_packed(x) or x.numel() == 0:
+    if not x.is_contiguous() or x.numel() == 0:
         raise Declined
     return packed(reduced(x, dim, keepdim), dtype)
 
@@ -298,7 +298,7 @@ def logsumexp(x: torch.Tensor, dim: Any, keepdim: Any = False) -> Spec:
 
 
 @quick("linalg_vector_norm")
-def vector_norm(x: torch.Tensor, ord: Any = 2, dim: Any = None, keepdim: Any = False) -> Spec:  # noqa: A002  (torch's name)
+def vector_norm(x: torch.Tensor, ord: Any = 2, dim: Any = None, keepdim: Any = False) -> Spec:
     """Norms of vectors."""
     need_float(x)
     if type(ord) not in (int, float):
@@ -317,8 +317,8 @@ def norm(x: torch.Tensor, p: Any = "fro", dim: Any = None, keepdim: Any = False)
 @quick("normalize")
 def normalize(x: torch.Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Spec:
     """Vectors made to length one."""
-    vector_norm(x, p, dim, True)
-    return packed(x.shape, x.dtype)
+    shape, _, dtype = vector_norm(x, p, dim, True)
+    return *pointwise([x, torch.empty(shape, dtype=dtype, device=x.device).expand(x.shape)]), dtype
 
 
 @quick("amax amin")
@@ -343,7 +343,7 @@ def any_all(x: torch.Tensor, dim: Any = None, keepdim: Any = False) -> Spec:
 @quick("softmax log_softmax")
 def softmax(x: torch.Tensor, dim: Any, *args: Any, dtype: torch.dtype | None = None, **named: Any) -> Spec:
     """Softmax over one dimension."""
-    if args or named.keys() - {"_stacklevel"} or not is_packed(x):
+    if args or named.keys() - {"_stacklevel"} or not x.is_contiguous():
         raise Declined
     if dtype is None:
         need_float(x)
@@ -356,7 +356,7 @@ def softmax(x: torch.Tensor, dim: Any, *args: Any, dtype: torch.dtype | None = N
 @quick("cumsum cumprod")
 def cumulative(x: torch.Tensor, dim: Any) -> Spec:
     dim_of(dim, x.dim())
-    if not is_packed(x) or x.dtype.is_complex:
+    if not x.is_contiguous() or x.dtype.is_complex:
         raise Declined
     return packed(x.shape, x.dtype if x.dtype.is_floating_point else torch.int64)
 
@@ -365,7 +365,7 @@ def cumulative(x: torch.Tensor, dim: Any) -> Spec:
 def flip(x: torch.Tensor, *dims: Any) -> Spec:
     """Backwards along some dimensions."""
     places = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
-    if len({dim_of(d, x.dim()) for d in places}) != len(places) or not is_packed(x):
+    if len({dim_of(d, x.dim()) for d in places}) != len(places) or not x.is_contiguous():
         raise Declined
     return packed(x.shape, x.dtype)
 
@@ -373,14 +373,14 @@ def flip(x: torch.Tensor, *dims: Any) -> Spec:
 @quick("argsort")
 def argsort(x: torch.Tensor, dim: Any = -1, descending: bool = False) -> Spec:
     dim_of(dim, x.dim())
-    if not is_packed(x) or x.dtype.is_complex or x.dim() == 0:
+    if not x.is_contiguous() or x.dtype.is_complex or x.dim() == 0:
         raise Declined
     return packed(x.shape, torch.int64)
 
 
 @quick("tril triu")
 def triangle(x: torch.Tensor, diagonal: int = 0) -> Spec:
-    if x.dim() < 2 or not is_packed(x) or type(diagonal) is not int:
+    if x.dim() < 2 or not x.is_contiguous() or type(diagonal) is not int:
         raise Declined
     return packed(x.shape, x.dtype)
 

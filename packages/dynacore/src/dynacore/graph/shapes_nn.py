@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from ..reasons import Break
 from .layouts import Declined, Spec, broadcast, dim_of, formatted, is_packed, packed, suggests_channels_last
 from .shapes import need_float, quick
 
@@ -87,7 +88,7 @@ def mv(a: torch.Tensor, b: torch.Tensor) -> Spec:
 def affine(x: torch.Tensor, *parameters: torch.Tensor | None) -> None:
     """Decline unless everything is floating point and `x` contiguous."""
     need_float(x, *(p for p in parameters if p is not None))
-    if not is_packed(x):
+    if not x.is_contiguous():
         raise Declined
 
 
@@ -136,9 +137,13 @@ def batch_norm(
     statistics = (mean, var, weight, bias)
     if training and x.numel() == x.shape[1]:
         raise Declined
-    if (mean is None and not training) or x.dim() < 2 or any(p is not None and p.shape != x.shape[1:2] for p in statistics):
+    if (
+        (mean is None and not training)
+        or x.dim() < 2
+        or any(p is not None and p.shape != x.shape[1:2] for p in statistics)
+    ):
         raise Declined
-    return formatted(x.shape, x.dtype, x)
+    return packed(x.shape, x.dtype) if x.is_contiguous() else formatted(x.shape, x.dtype, x)
 
 
 # -- convolution ---------------------------------------------------------------------------------------------------
@@ -164,6 +169,20 @@ def window(sizes: Sequence[int], kernel: Any, stride: Any, padding: Any, dilatio
     return places
 
 
+def convolved(shape: tuple[int, ...], x: torch.Tensor, weight: torch.Tensor) -> Spec:
+    """The result of a convolution, with channels innermost if an argument suggests that."""
+    if len(shape) == 5 and (suggests_channels_last(x) or suggests_channels_last(weight)):
+        raise Break("op-failed-on-meta", "a convolution of volumes with their channels innermost")
+    if len(shape) != 3:
+        return formatted(shape, x.dtype, x, weight)
+    # A sequence is convolved as an image of one line.
+    line = (x if x.is_contiguous() else torch.empty(x.shape, device=x.device)).unsqueeze(2)
+    (batch, channels, _, length), strides, dtype = formatted(
+        (*shape[:2], 1, shape[2]), x.dtype, line, weight.unsqueeze(2)
+    )
+    return (batch, channels, length), (*strides[:2], strides[3]), dtype
+
+
 def conv(ndim: int) -> Any:
     """The rule of a convolution over `ndim` dimensions."""
 
@@ -179,7 +198,7 @@ def conv(ndim: int) -> Any:
         if bias is not None and bias.shape != weight.shape[:1]:
             raise Declined
         places = window(x.shape[2:], tuple(weight.shape[2:]), stride, padding, dilation)
-        return formatted((x.shape[0], weight.shape[0], *places), x.dtype, x, weight)
+        return convolved((x.shape[0], weight.shape[0], *places), x, weight)
 
     return rule
 
@@ -204,7 +223,7 @@ def conv_transpose(ndim: int) -> Any:
         options = (per_dim(v, ndim) for v in (tuple(weight.shape[2:]), stride, padding, output_padding, dilation))
         rows = zip(x.shape[2:], *options, strict=True)
         places = [(size - 1) * s - 2 * p + d * (k - 1) + extra + 1 for size, k, s, p, extra, d in rows]
-        return formatted((x.shape[0], channels, *places), x.dtype, x, weight)
+        return convolved((x.shape[0], channels, *places), x, weight)
 
     return rule
 
@@ -256,6 +275,21 @@ def interpolate(
     if min(places) < 1:
         raise Declined
     return formatted((*x.shape[:2], *places), x.dtype, x)
+
+
+@quick("max_pool1d")
+def max_pool1d(
+    x: torch.Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Spec:  # fmt: skip
+    """Pooling of sequences, by the kernel for tensors that don't learn."""
+    need_float(x)
+    if ceil_mode or return_indices or x.dim() != 3 or (x.requires_grad and torch.is_grad_enabled()):
+        raise Declined
+    if 2 * per_dim(padding, 1)[0] > per_dim(kernel_size, 1)[0]:
+        raise Declined
+    places = window(x.shape[-1:], kernel_size, stride or kernel_size, padding, dilation)
+    return packed((*x.shape[:-1], *places), x.dtype)
 
 
 @quick("avg_pool2d")
@@ -425,6 +459,20 @@ def cat(tensors: Sequence[torch.Tensor], dim: int = 0, *, axis: int | None = Non
         size += t.shape[dim]
     shape = (*first.shape[:dim], size, *first.shape[dim + 1 :])
     return formatted(shape, dtype, first) if all(map(suggests_channels_last, tensors)) else packed(shape, dtype)
+
+
+@quick("roll")
+def roll(x: torch.Tensor, shifts: Any, dims: Any = ()) -> Spec:
+    """Elements moved around along some dimensions."""
+    places = [dims] if isinstance(dims, int) else list(dims)
+    moves = [shifts] if isinstance(shifts, int) else list(shifts)
+    if len(places) != len(moves) and (places or len(moves) != 1):
+        raise Declined
+    for place in places:
+        dim_of(place, x.dim())
+    if not is_packed(x):
+        raise Break("op-failed-on-meta", "roll of a tensor that isn't contiguous")
+    return packed(x.shape, x.dtype)
 
 
 @quick("stack")

@@ -2,6 +2,6 @@
 
 from . import handlers_control, handlers_data
 from .core import Finished, Machine, Stopped
-from .frame import Frame
+from ..frames import Frame
 
 __all__ = ["Finished", "Frame", "Machine", "Stopped", "handlers_control", "handlers_data"]

@@ -21,7 +21,7 @@ from ..reasons import Break
 from ..sources import Source
 from ..suspended import Suspended
 from ..values import PUSHED, Cell, Const, ExcObj, GenObj, Known, ListObj, Obj, Pending, Raised, Super, Value
-from .frame import NULL, Frame
+from ..frames import NULL, Frame
 
 #: one handler per neutral operation, filled by the `handlers_*` modules
 HANDLERS: list[Callable | None] = [None] * (max(Op) + 1)

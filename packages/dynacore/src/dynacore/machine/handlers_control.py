@@ -11,7 +11,7 @@ from ..objects.iteration import END
 from ..reasons import Break
 from ..values import NONE, PUSHED, Const, DictObj, ExcObj, ExcTrace, GenObj, Known, Raised, TupleObj, Value
 from .core import Machine, handles
-from .frame import NULL, Frame
+from ..frames import NULL, Frame
 
 
 def push(f: Frame, value: Any) -> None:

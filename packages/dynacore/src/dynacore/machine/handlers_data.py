@@ -12,7 +12,7 @@ from ..objects.attributes import MISSING
 from ..reasons import Break
 from ..values import PUSHED, Bound, Cell, Const, DictObj, Func, Known, ListObj, Pending, SetObj, SliceObj, TupleObj
 from .core import Machine, handles
-from .frame import NULL, Frame
+from ..frames import NULL, Frame
 
 
 @handles(Op.NOP)

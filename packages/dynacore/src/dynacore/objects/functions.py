@@ -7,7 +7,7 @@ import types
 from types import CodeType
 from typing import Any, NamedTuple
 
-from ..machine.frame import Frame
+from ..frames import Frame
 from ..reasons import Break
 from ..values import PUSHED, Cell, Const, DictObj, Func, GenObj, Known, TupleObj, Value
 from .wrapping import FUNCTION

@@ -6,7 +6,7 @@ from types import CodeType
 
 from bytecode_models import Instr, Program
 
-from ..values import DictObj, GenObj, Value
+from .values import DictObj, GenObj, Value
 
 
 class Null(Value):

@@ -305,6 +305,24 @@ find_handler(PyObject *handlers, PyObject *exc)
     return NULL;
 }
 
+/* What a generator's caller gets for an exception that leaves its body (stolen): a StopIteration becomes RuntimeError. */
+static PyObject *
+leave_generator(const Point *point, PyObject *exc)
+{
+    if (point->code == Py_None || !(((PyCodeObject *)point->code)->co_flags & CO_GENERATOR) ||
+        !PyErr_GivenExceptionMatches(exc, PyExc_StopIteration)) {
+        return exc;
+    }
+    PyObject *error = PyObject_CallFunction(PyExc_RuntimeError, "s", "generator raised StopIteration");
+    if (error == NULL) {
+        Py_DECREF(exc);
+        return cpython_take_exception();
+    }
+    PyException_SetCause(error, Py_NewRef(exc));
+    PyException_SetContext(error, exc);
+    return error;
+}
+
 /* Unwinds: drops waiting frames until one handles the current exception, and runs its handler. NULL with the
  * exception set when none does. */
 static PyObject *
@@ -324,10 +342,13 @@ waiting_raise(Waiting *waiting)
             Py_DECREF(exc);
             return frame_enter(waiting, frame);
         }
-        frame_drop(&frame);
         if (failed) {
             Py_SETREF(exc, cpython_take_exception());
         }
+        else {
+            exc = leave_generator(frame.point, exc);
+        }
+        frame_drop(&frame);
     }
     cpython_raise(exc);
     return NULL;

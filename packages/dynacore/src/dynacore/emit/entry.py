@@ -301,7 +301,7 @@ class Emitter(Rebuilder):
         self.lines.append(f"s = {state}")
         self.lines.append(f"frames = [{', '.join([f'({point}, s)', *waiting])}]")
         self.release(hard)
-        if waiting or ins.handler is not None or self.handled_name is not None or hard.again:
+        if waiting or frame.gen is not None or ins.handler is not None or self.handled_name is not None or hard.again:
             self.guarded(hard)
         else:
             self.lines += hard.lines

@@ -11,10 +11,10 @@ LAYERS = (
     ("capture",),
     ("emit", "guards", "graph"),
     ("machine",),
-    ("objects", "library"),
-    ("machine.frame",),  # a frame is data, which the object model pushes and the machine runs
+    ("objects", "library", "points"),
+    ("frames",),  # a frame is data, which the object model pushes and the machine runs
     ("values",),
-    ("points", "suspended", "sources", "reasons"),
+    ("suspended", "sources", "reasons"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 LOWEST = len(LAYERS) - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .attribute_writes import AttributeWrites
 from .attributes import Attributes
 from .calls import Calls
 from .compare import Compare
@@ -9,10 +10,11 @@ from .dicts import Dicts
 from .functions import Functions
 from .iteration import Iteration
 from .operators import Operators
+from .owners import OwnerAttributes
 from .scalars import Scalars
 from .subscripts import Subscripts
 from .wrapping import Wrapping
 
 
-class Objects(Wrapping, Attributes, Calls, Functions, Operators, Compare, Subscripts, Dicts, Iteration, Scalars):
+class Objects(Wrapping, Attributes, OwnerAttributes, AttributeWrites, Calls, Functions, Operators, Compare, Subscripts, Dicts, Iteration, Scalars):
     """The operations that instruction handlers call; the machine is one."""

@@ -234,6 +234,65 @@ def test_quick_rules_answer_for_contiguous_tensors(monkeypatch):
             p.call(function, *p.inputs)
 
 
+IMAGES = {
+    "conv2d": lambda x, w: F.conv2d(x, w, padding=1),
+    "conv_transpose2d": lambda x, w: F.conv_transpose2d(x, w.transpose(0, 1)),
+    "batch_norm": lambda x, w: F.batch_norm(x, None, None, training=True),
+    "batch_norm by statistics": lambda x, w: F.batch_norm(x, torch.zeros(x.shape[1]), torch.ones(x.shape[1])),
+    "group_norm": lambda x, w: F.group_norm(x, 1),
+    "max_pool2d": lambda x, w: F.max_pool2d(x, 3, 1, 1),
+    "adaptive_avg_pool2d": lambda x, w: F.adaptive_avg_pool2d(x, 1),
+    "interpolate": lambda x, w: F.interpolate(x, scale_factor=2),
+    "cat": lambda x, w: torch.cat([x, x], 1),
+    "cat of two layouts": lambda x, w: torch.cat([x, x.contiguous()], 1),
+    "activation": lambda x, w: F.gelu(x),
+    "bias": lambda x, w: x + torch.ones(x.shape[1], 1, 1),
+    "number": lambda x, w: x > 0,
+    "zeros_like": lambda x, w: torch.zeros_like(x),
+    "masked_fill": lambda x, w: x.masked_fill(x > 0, 0),
+    "where": lambda x, w: torch.where(x > 0, x, 0.0),
+    "softmax": lambda x, w: x.softmax(1),
+    "mean": lambda x, w: x.mean((2, 3), keepdim=True),
+    "normalize": lambda x, w: F.normalize(x),
+    "dropout": lambda x, w: F.dropout(x, 0.5, True),
+    "flatten": lambda x, w: x.flatten(1),
+}
+
+
+@pytest.mark.parametrize("name", IMAGES)
+@pytest.mark.parametrize("layout", ["channels last", "swapped", "reversed", "sliced"])
+def test_images_in_any_layout(name, layout):
+    """Dimensions of size one have strides that say nothing, and torch looks at them."""
+    for shape in ((2, 4, 6, 6), (1, 4, 6, 6), (2, 4, 1, 1), (2, 1, 6, 6)):
+        batch, channels, height, width = shape
+        if layout == "channels last":
+            x = torch.randn(shape).to(memory_format=torch.channels_last)
+        elif layout == "swapped":
+            x = torch.randn(batch, height, channels, width).transpose(1, 2)
+        elif layout == "reversed":
+            x = torch.randn(shape[::-1]).permute(3, 2, 1, 0)
+        else:
+            x = torch.randn(batch, channels, height, 2 * width)[..., ::2]
+        for weight in (
+            torch.randn(8, channels, 3, 3),
+            torch.randn(8, channels, 3, 3).to(memory_format=torch.channels_last),
+        ):
+            with Recorder():
+                IMAGES[name](x, weight)
+
+
+@pytest.mark.parametrize("channels", [1, 4])
+@pytest.mark.parametrize("length", [1, 9])
+def test_sequences_whose_channels_are_innermost(channels, length):
+    x = torch.randn(2, length, channels).transpose(1, 2)
+    with Recorder():
+        F.conv1d(x, torch.randn(8, channels, 3), padding=1)
+        F.conv_transpose1d(x, torch.randn(channels, 8, 2))
+        F.max_pool1d(x, 1)
+        F.batch_norm(x, None, None, training=True) if length > 1 else None
+        torch.cat([x, x], 1)
+
+
 @pytest.mark.parametrize("length", [1, 5])
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("dropout", [0.0, 0.1])

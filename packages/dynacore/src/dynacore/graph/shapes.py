@@ -315,8 +315,10 @@ def norm(x: torch.Tensor, p: Any = "fro", dim: Any = None, keepdim: Any = False)
 
 
 @quick("normalize")
-def normalize(x: torch.Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Spec:
+def normalize(x: torch.Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Spec:
     """Vectors made to length one."""
+    if out is not None:
+        raise Declined
     shape, _, dtype = vector_norm(x, p, dim, True)
     return *pointwise([x, torch.empty(shape, dtype=dtype, device=x.device).expand(x.shape)]), dtype
 

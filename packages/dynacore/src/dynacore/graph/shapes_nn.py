@@ -207,8 +207,8 @@ def conv_transpose(ndim: int) -> Any:
     """The rule of a transposed convolution over `ndim` dimensions."""
 
     def rule(
-        x: torch.Tensor, weight: torch.Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-        groups: int = 1, dilation: Any = 1,
+        x: torch.Tensor, weight: torch.Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
     ) -> Spec:  # fmt: skip
         need_float(x, weight, *(() if bias is None else (bias,)))
         if x.dim() != ndim + 2 or weight.dim() != ndim + 2 or x.shape[1] != weight.shape[0] or x.shape[1] % groups:
@@ -470,8 +470,10 @@ def roll(x: torch.Tensor, shifts: Any, dims: Any = ()) -> Spec:
         raise Declined
     for place in places:
         dim_of(place, x.dim())
+    if suggests_channels_last(x):
+        raise Break("op-failed-on-meta", "roll of images with their channels innermost")
     if not is_packed(x):
-        raise Break("op-failed-on-meta", "roll of a tensor that isn't contiguous")
+        raise Declined
     return packed(x.shape, x.dtype)
 
 
@@ -520,7 +522,9 @@ def scatter_add(x: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tenso
     if src.dtype is not x.dtype or index.dtype is not torch.int64 or not is_packed(x):
         raise Declined
     dim = dim_of(dim, x.dim())
-    if x.dim() == 0 or not index.dim() == src.dim() == x.dim() or any(i > s for i, s in zip(index.shape, src.shape)):
+    if x.dim() == 0 or not index.dim() == src.dim() == x.dim():
+        raise Declined
+    if any(i > s for i, s in zip(index.shape, src.shape, strict=True)):
         raise Declined
     if any(i > s for place, (i, s) in enumerate(zip(index.shape, x.shape, strict=True)) if place != dim):
         raise Declined

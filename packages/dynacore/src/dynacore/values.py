@@ -208,13 +208,14 @@ class DictObj(Obj):
     `items` is then an overlay over the real one (`complete` False) until something asks for all of it.
     """
 
-    __slots__ = ("complete", "items", "reordered")
+    __slots__ = ("complete", "instance", "items", "reordered")
 
     def __init__(self, cls: type = dict, obj: Any = None, source: Source | None = None):
         super().__init__(cls, obj, source)
         self.items: dict[Any, Any] = {}
         self.complete = source is None
         self.reordered = False  # write back by rebuilding, not key by key
+        self.instance: Obj | None = None  # the object made here whose `__dict__` it is
 
 
 class SetObj(Obj):

@@ -190,6 +190,8 @@ class Rebuilder:
         return name
 
     def dict_(self, v: DictObj) -> str:
+        if v.instance is not None:
+            return f"{self.get(v.instance)}.__dict__"
         base = base_layout(v.cls)
         if v.cls is dict and id(v) not in self.two_phase:
             return self.assign(v, "{" + ", ".join([f"{self.get(k)}: {self.get(x)}" for k, x in v.items.values()]) + "}")
@@ -317,7 +319,7 @@ class Rebuilder:
         if changed == "keys":
             self.iterate_for_real(v)
         name = self.assign(v, f"{self.constant(overtaken)}({way}, {view}, {owner})" if changed else f"{way}({view})")
-        if v.index:
+        if v.index and not changed:
             self.lines.append(f"{self.constant(advance)}({name}, {v.index})")
         return name
 

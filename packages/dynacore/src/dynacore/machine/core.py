@@ -132,7 +132,7 @@ class Machine(Objects):
         """A generator that an earlier entry left, ready to be resumed in here."""
         source.check("type", Suspended)
         if holder.real is not None:
-            return Known(holder, source)
+            return self.wrap(holder.real, source.child("slot", "real"))
         source.child("slot", "real").check("is", None)
         source.child("slot", "point").check("is", holder.point)
         gen = GenObj(None, None, holder, source)

@@ -318,6 +318,7 @@ class Attributes:
             return MISSING
         if v.obj is None:
             v.namespace = DictObj()
+            v.namespace.instance = v
         else:
             v.namespace = self.wrap(instance_dict(v.obj), v.source.child("dict"))  # type: ignore[union-attr, assignment]
         for name in [name for name in v.attrs if not self.is_slot(v.cls, name)]:

@@ -103,11 +103,10 @@ for _name, _method in vars(Random).items():  # everything else that draws
 
 
 def numpy_rules() -> None:
-    """Draws of one number from NumPy's global generator, when NumPy is in use."""
-    numpy = sys.modules.get("numpy")
-    if numpy is None:
+    """Draws of one number from NumPy's global generator, once somebody has imported it: that takes a while."""
+    legacy = sys.modules.get("numpy.random")
+    if legacy is None or id(legacy.rand) in RULES:
         return
-    legacy = numpy.random
     for name, most in (("rand", 0), ("random", 0), ("random_sample", 0), ("randn", 0), ("uniform", 2), ("normal", 2)):
         _numpy_float(getattr(legacy, name), most)
 
@@ -124,5 +123,3 @@ def _numpy_float(function: Any, most: int) -> None:
 
     rule(function)(sample)
 
-
-numpy_rules()

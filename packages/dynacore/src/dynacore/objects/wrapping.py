@@ -7,6 +7,7 @@ import types
 from typing import Any
 
 from ..library.folding import CONST_TYPES
+from ..library.registry import RULES
 from ..reasons import Break
 from ..sources import Source
 from ..suspended import Suspended
@@ -311,6 +312,9 @@ def set_value(m: Any, obj: Any, source: Source) -> Value:
 
 def method_value(m: Any, obj: types.MethodType, source: Source) -> Value:
     """A bound method: its function and its receiver."""
+    if id(obj) in RULES:
+        source.check("is", obj)
+        return Known(obj, source)
     source.check("type", types.MethodType)
     func = m.wrap(obj.__func__, source.child("method", "func"))
     return Bound(func, m.wrap(obj.__self__, source.child("method", "self")), types.MethodType, obj, source)

@@ -173,7 +173,10 @@ class Calls:
     def new_object(self, cls: type) -> Obj:
         """`object.__new__(cls)`."""
         if getattr(cls, "__abstractmethods__", None):
-            raise Break("call-arguments", f"abstract class {cls.__name__}")
+            try:
+                object.__new__(cls)  # refuses, in words that depend on the release
+            except TypeError as error:
+                self.throw(TypeError, *error.args)
         return Obj(cls)
 
     # -- raising --------------------------------------------------------------------------------------------------------------------

@@ -177,7 +177,7 @@ def test_sparse_tensors_break():
         Program(torch.eye(2).to_sparse())
 
 
-# -- scalars that only the entry knows -----------------------------------------------------------------------------------
+# -- scalars that only the entry knows -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scalar", [3, 2.5])
@@ -219,7 +219,7 @@ def test_a_varying_number_that_decides_structure_is_made_constant(use, example):
     assert p.m.specialised == [p.inputs[1]]
 
 
-# -- results ---------------------------------------------------------------------------------------------------------------
+# -- results ---------------------------------------------------------------------------------------------------------
 
 
 def test_questions_about_metadata_are_constants_without_nodes():
@@ -314,7 +314,7 @@ def test_nodes_say_where_they_come_from():
     assert placeholder.meta["example_value"].shape == (3,)
 
 
-# -- state -----------------------------------------------------------------------------------------------------------------
+# -- state -----------------------------------------------------------------------------------------------------------
 
 
 def test_modes_hold_inside_the_graph_and_the_process_is_unchanged():

@@ -39,7 +39,7 @@ def tensor(shape, order=None, dtype=torch.float32, grad=False):
     return made.requires_grad_(grad) if dtype.is_floating_point else made
 
 
-# -- layout of element-by-element results ------------------------------------------------------------------------------
+# -- layout of element-by-element results ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -77,7 +77,7 @@ def test_layout_of_pointwise_results_is_hardly_ever_declined():
     assert layouts.pointwise([torch.empty(2, 3, 4, 5).to(memory_format=torch.channels_last)])[1] == (60, 1, 15, 3)
 
 
-# -- quick rules -----------------------------------------------------------------------------------------------------------
+# -- quick rules -----------------------------------------------------------------------------------------------------
 
 X = (2, 6, 32)
 CASES = {
@@ -329,7 +329,7 @@ def test_rules_decline_what_torch_refuses():
             QUICK[name](*args)
 
 
-# -- autograd and views ----------------------------------------------------------------------------------------------------
+# -- autograd and views ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("leaf", [True, False])
@@ -384,7 +384,7 @@ def test_no_grad_and_inference_mode():
         assert check(torch.sin, w).fake.is_inference()
 
 
-# -- autocast --------------------------------------------------------------------------------------------------------------
+# -- autocast --------------------------------------------------------------------------------------------------------
 
 
 def layers(x, w, b, call):

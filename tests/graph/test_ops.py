@@ -12,12 +12,14 @@ from dynacore.graph import ops
 
 LEAVES = [
     torch.sin, torch.einsum, torch.arange, torch.tensor, torch.fft.fft, torch.linalg.norm, torch.special.expit,
-    F.relu, F.linear, F.dropout, F.layer_norm, F.cross_entropy, F.scaled_dot_product_attention, F.max_pool2d, F.embedding,
+    F.relu, F.linear, F.dropout, F.layer_norm, F.cross_entropy, F.scaled_dot_product_attention, F.max_pool2d,
+    F.embedding,
     torch.Tensor.add, torch.Tensor.__add__, torch.Tensor.__rsub__, torch.Tensor.__getitem__, torch.Tensor.split,
     torch.Tensor.unflatten, torch.Tensor.item, torch.Tensor.backward, torch.ops.aten.add.Tensor, torch.ops.aten.add,
 ]  # fmt: skip
 OTHERS = [
-    len, operator.add, torch.is_tensor, torch.no_grad, torch.Tensor, torch.manual_seed, torch.is_grad_enabled, F.sigmoid,
+    len, operator.add, torch.is_tensor, torch.no_grad, torch.Tensor, torch.manual_seed, torch.is_grad_enabled,
+    F.sigmoid,
     F.triplet_margin_with_distance_loss, torch.nn.Linear, torch.compile, print, 3, None, "add",
 ]  # fmt: skip
 

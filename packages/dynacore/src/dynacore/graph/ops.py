@@ -91,6 +91,8 @@ def _table() -> dict[int, Any]:
             table[id(method)] = method
     for function in (torch.tensor, torch.as_tensor, torch.sparse_coo_tensor):
         table[id(function)] = function
+    for function in (torch.promote_types, torch.can_cast):  # no tensors: rules fold them
+        del table[id(function)]
     return table
 
 

@@ -46,7 +46,7 @@ def need_float(*tensors: torch.Tensor) -> None:
         raise Declined
 
 
-# -- element by element --------------------------------------------------------------------------------------------
+# -- element by element ----------------------------------------------------------------------------------------------
 
 
 @quick(
@@ -248,7 +248,7 @@ def dropout(x: torch.Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return packed(x.shape, x.dtype)
 
 
-# -- reductions ----------------------------------------------------------------------------------------------------
+# -- reductions ------------------------------------------------------------------------------------------------------
 
 
 def reduced(x: torch.Tensor, dim: Any, keepdim: Any) -> tuple[int, ...]:
@@ -387,7 +387,7 @@ def triangle(x: torch.Tensor, diagonal: int = 0) -> Spec:
     return packed(x.shape, x.dtype)
 
 
-# -- factories -----------------------------------------------------------------------------------------------------
+# -- factories -------------------------------------------------------------------------------------------------------
 
 
 @quick("arange")

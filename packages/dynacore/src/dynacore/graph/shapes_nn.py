@@ -14,7 +14,7 @@ from .shapes import need_float, quick
 
 INDEX_TYPES = (torch.int64, torch.int32)
 
-# -- products -------------------------------------------------------------------------------------------------------
+# -- products --------------------------------------------------------------------------------------------------------
 
 
 @quick("linear")
@@ -82,7 +82,7 @@ def mv(a: torch.Tensor, b: torch.Tensor) -> Spec:
     return packed(a.shape[:1], a.dtype)
 
 
-# -- normalisation -------------------------------------------------------------------------------------------------
+# -- normalisation ---------------------------------------------------------------------------------------------------
 
 
 def affine(x: torch.Tensor, *parameters: torch.Tensor | None) -> None:
@@ -146,7 +146,7 @@ def batch_norm(
     return packed(x.shape, x.dtype) if x.is_contiguous() else formatted(x.shape, x.dtype, x)
 
 
-# -- convolution ---------------------------------------------------------------------------------------------------
+# -- convolution -----------------------------------------------------------------------------------------------------
 
 
 def per_dim(value: Any, ndim: int) -> tuple[int, ...]:
@@ -311,7 +311,7 @@ def adaptive_avg_pool2d(x: torch.Tensor, output_size: Any) -> Spec:
     return formatted((*x.shape[:-2], *per_dim(output_size, 2)), x.dtype, x)
 
 
-# -- attention -----------------------------------------------------------------------------------------------------
+# -- attention -------------------------------------------------------------------------------------------------------
 
 
 @quick("scaled_dot_product_attention")
@@ -392,7 +392,7 @@ def native_attention(q: torch.Tensor, *args: Any, need_weights: bool = True, **n
     return packed(q.shape, q.dtype), None
 
 
-# -- look-ups and joining ------------------------------------------------------------------------------------------
+# -- look-ups and joining --------------------------------------------------------------------------------------------
 
 
 @quick("embedding")
@@ -531,7 +531,7 @@ def scatter_add(x: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tenso
     return packed(x.shape, x.dtype)
 
 
-# -- losses ---------------------------------------------------------------------------------------------------------------
+# -- losses ----------------------------------------------------------------------------------------------------------
 
 
 def reduced_loss(elements: Sequence[int], reduction: Any, dtype: torch.dtype) -> Spec:

@@ -8,6 +8,10 @@ import pytest
 HAS_DYNACORE = importlib.util.find_spec("dynacore") is not None
 
 
+def pytest_addoption(parser):
+    parser.addoption("--all-cuts", action="store_true", help="cut programs at every instruction, not at a sample")
+
+
 @pytest.fixture(autouse=HAS_DYNACORE)
 def clean_dynacore():
     """Internal errors raise; compiled code, counters and what was already logged are forgotten."""

@@ -17,7 +17,7 @@ from ..points import PointTable, Where
 from ..reasons import Break
 from ..sources import Source
 from ..suspended import Suspended, closes_silently
-from ..values import DELETED, Cell, DictObj, ExcObj, GenObj, ItemsIter, Known, ListObj, Obj, Pending, SeqIter, SetObj, Tensor, Value
+from ..values import DELETED, Cell, Const, DictObj, ExcObj, GenObj, ItemsIter, Known, ListObj, Obj, Pending, SeqIter, SetObj, Tensor, Value
 from .hard import HARD, Hard, stand_in, with_methods
 from .values import NAMESPACE, Cycle, Rebuilder
 
@@ -213,7 +213,9 @@ class Emitter(Rebuilder):
         def operand(at: int) -> str:
             text = operands.get(at)
             if text is None:
-                text = operands[at] = self.get(frame.stack[-at])
+                value = frame.stack[-at]
+                # A name even for a constant: the compiler has warnings for what is done to literals.
+                text = operands[at] = self.constant(value.value) if type(value) is Const else self.get(value)
             needed.add(text)
             return text
 

@@ -37,9 +37,12 @@ def of_result(call: Arguments) -> torch.device:
 
 def normalised(device: Any) -> torch.device:
     """A device with its index, as tensors report it."""
-    device = torch.device(device)
-    if device.index is None and device.type not in ("cpu", "meta"):
-        return torch.device(device.type, torch.get_device_module(device.type).current_device())
+    try:
+        device = torch.device(device)
+        if device.index is None and device.type not in ("cpu", "meta"):
+            return torch.device(device.type, torch.get_device_module(device.type).current_device())
+    except Exception as error:  # no such device here: the real run says so
+        raise Break("op-unsupported", f"device {device}: {error}") from None
     if device.type == "cpu" and device.index is not None:
         raise Break("op-unsupported", f"device {device}")
     return device

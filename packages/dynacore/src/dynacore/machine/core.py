@@ -330,7 +330,7 @@ class Machine(Objects):
             frame.ins = ins
             frame.saved = saved = frame.stack.copy()
             frame.pc += 1
-            where.where = (frame.code.co_filename, ins.line)
+            where.where = (frame.code.co_filename, frame.line)
             self.steps += 1
             if self.steps > self.limit and self.too_long():
                 self.restore(frame, saved)

@@ -13,8 +13,6 @@ from bytecode_models import Instr, Op
 
 from ..frames import NULL
 
-NAMES = ("r",)
-
 
 @dataclass
 class Hard:
@@ -54,9 +52,31 @@ def effect(pops: int, text: str) -> Hard:
     return Hard(pops, [text])
 
 
-@template(Op.LOAD_ATTR)
-def load_attr(x: Any, stack: list, i: Instr) -> Hard:
-    return value(1, f"{x(1)}.{i.a}")
+#: operations whose text depends on their operands alone: how many are popped and the expression that is pushed
+VALUES = {
+    Op.LOAD_ATTR: (1, "{1}.{a}"),
+    Op.LOAD_ITEM: (2, "{2}[{1}]"),
+    Op.UNARY: (1, "{a} {1}"),
+    Op.TO_BOOL: (1, "True if {1} else False"),
+    Op.IS: (2, "{2} is {not_a}{1}"),
+    Op.CONTAINS: (2, "{2} {not_a}in {1}"),
+    Op.CONVERT: (1, "{a}({1})"),
+    Op.GET_ITER: (1, "iter({1})"),
+}
+#: the same for those that push nothing: the statement
+EFFECTS = {
+    Op.STORE_ATTR: (2, "{1}.{a} = {2}"),
+    Op.DELETE_ATTR: (1, "del {1}.{a}"),
+    Op.STORE_ITEM: (3, "{2}[{1}] = {3}"),
+    Op.DELETE_ITEM: (2, "del {2}[{1}]"),
+}
+
+
+@template(*VALUES, *EFFECTS)
+def by_text(x: Any, stack: list, i: Instr) -> Hard:
+    pops, text = VALUES.get(i.op) or EFFECTS[i.op]
+    filled = text.format(None, *[x(k) for k in range(1, pops + 1)], a=i.a, not_a="not " if i.a is True else "")
+    return value(pops, filled) if i.op in VALUES else effect(pops, filled)
 
 
 @template(Op.LOAD_METHOD)
@@ -74,26 +94,6 @@ def load_super(x: Any, stack: list, i: Instr) -> Hard:
     return Hard(3, [text], ["NULL", "r"] if i.c == "null_first" else ["r", "NULL"])
 
 
-@template(Op.STORE_ATTR)
-def store_attr(x: Any, stack: list, i: Instr) -> Hard:
-    return effect(2, f"{x(1)}.{i.a} = {x(2)}")
-
-
-@template(Op.DELETE_ATTR)
-def delete_attr(x: Any, stack: list, i: Instr) -> Hard:
-    return effect(1, f"del {x(1)}.{i.a}")
-
-
-@template(Op.UNARY)
-def unary(x: Any, stack: list, i: Instr) -> Hard:
-    return value(1, f"{i.a} {x(1)}")
-
-
-@template(Op.TO_BOOL)
-def to_bool(x: Any, stack: list, i: Instr) -> Hard:
-    return value(1, f"True if {x(1)} else False")
-
-
 @template(Op.BINARY)
 def binary(x: Any, stack: list, i: Instr) -> Hard:
     if i.b:
@@ -105,31 +105,6 @@ def binary(x: Any, stack: list, i: Instr) -> Hard:
 def compare(x: Any, stack: list, i: Instr) -> Hard:
     text = f"{x(2)} {i.a} {x(1)}"
     return value(2, f"True if {text} else False" if i.b else text)
-
-
-@template(Op.IS)
-def is_(x: Any, stack: list, i: Instr) -> Hard:
-    return value(2, f"{x(2)} is {'not ' if i.a else ''}{x(1)}")
-
-
-@template(Op.CONTAINS)
-def contains(x: Any, stack: list, i: Instr) -> Hard:
-    return value(2, f"{x(2)} {'not ' if i.a else ''}in {x(1)}")
-
-
-@template(Op.LOAD_ITEM)
-def load_item(x: Any, stack: list, i: Instr) -> Hard:
-    return value(2, f"{x(2)}[{x(1)}]")
-
-
-@template(Op.STORE_ITEM)
-def store_item(x: Any, stack: list, i: Instr) -> Hard:
-    return effect(3, f"{x(2)}[{x(1)}] = {x(3)}")
-
-
-@template(Op.DELETE_ITEM)
-def delete_item(x: Any, stack: list, i: Instr) -> Hard:
-    return effect(2, f"del {x(2)}[{x(1)}]")
 
 
 BUILDERS = {"tuple": "({})", "list": "[{}]", "set": "{{*({})}}", "string": "''.join(({}))", "slice": "slice({})"}
@@ -172,11 +147,6 @@ def unpack(x: Any, stack: list, i: Instr) -> Hard:
     return Hard(1, [f"{', '.join(targets)}, = {x(1)}"], names[::-1])
 
 
-@template(Op.CONVERT)
-def convert(x: Any, stack: list, i: Instr) -> Hard:
-    return value(1, f"{i.a}({x(1)})")
-
-
 @template(Op.FORMAT)
 def format_(x: Any, stack: list, i: Instr) -> Hard:
     return value(2, f"format({x(2)}, {x(1)})") if i.a else value(1, f"format({x(1)}, '')")
@@ -213,11 +183,6 @@ def call_ex(x: Any, stack: list, i: Instr) -> Hard:
 @template(Op.IMPORT_NAME)
 def import_name(x: Any, stack: list, i: Instr) -> Hard:
     return value(2, f"__import__({i.a!r}, GLOBALS, None, {x(1)}, {x(2)})")
-
-
-@template(Op.GET_ITER)
-def get_iter(x: Any, stack: list, i: Instr) -> Hard:
-    return value(1, f"iter({x(1)})")
 
 
 @template(Op.FOR_ITER)

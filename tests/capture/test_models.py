@@ -1,4 +1,4 @@
-"""Models of Hugging Face's transformers: one graph, equal to eager in results, gradients, buffers and random numbers."""
+"""Models of Hugging Face's transformers: equal to eager in results, gradients, buffers and random numbers."""
 
 import pytest
 import torch

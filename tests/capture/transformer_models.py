@@ -72,9 +72,7 @@ def decoding(model, config):
 llama = lambda: t.LlamaConfig(**GROUPED)
 gpt2 = lambda: t.GPT2Config(n_embd=32, n_layer=2, n_head=4, vocab_size=99)
 bert = lambda: t.BertConfig(**TEXT)
-t5 = lambda: t.T5Config(
-    d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, vocab_size=99, decoder_start_token_id=0
-)
+t5 = lambda: t.T5Config(d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, vocab_size=99, decoder_start_token_id=0)
 
 #: captured as one graph
 ONE_GRAPH = {
@@ -180,9 +178,7 @@ ONE_GRAPH = {
 
 #: captured in several graphs: branches on tensors, operators of their own, messages
 SEVERAL_GRAPHS = {
-    "bloom": text(
-        t.BloomForCausalLM, lambda: t.BloomConfig(hidden_size=32, n_layer=2, n_head=4, vocab_size=99)
-    ),
+    "bloom": text(t.BloomForCausalLM, lambda: t.BloomConfig(hidden_size=32, n_layer=2, n_head=4, vocab_size=99)),
     "llama_dynamic_rope": text(
         t.LlamaForCausalLM,
         lambda: t.LlamaConfig(**GROUPED, rope_parameters=dict(rope_type="dynamic", factor=2.0, rope_theta=1e4)),

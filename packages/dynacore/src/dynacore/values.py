@@ -266,7 +266,7 @@ class Cell(Obj):
 class Func(Obj):
     """A function made under capture (one from outside is a `Known`)."""
 
-    __slots__ = ("closure", "code", "defaults", "globals", "kwdefaults", "name", "qualname")
+    __slots__ = ("closure", "code", "defaults", "fields", "globals", "kwdefaults", "name", "qualname")
 
     def __init__(self, code, globals: DictObj, closure: tuple[Value, ...], defaults: Value | None, kwdefaults: Value | None):
         super().__init__(type(lambda: None))
@@ -277,6 +277,7 @@ class Func(Obj):
         self.kwdefaults = kwdefaults
         self.name = code.co_name
         self.qualname = code.co_qualname
+        self.fields: dict[str, Value] = {}  # __doc__, __module__, __annotations__ …, once set or asked for
 
 
 class Bound(Obj):

@@ -282,9 +282,9 @@ class Rebuilder:
         self.lines.append(f"{name}.__qualname__ = {v.qualname!r}")
         if v.kwdefaults is not None:
             self.lines.append(f"{name}.__kwdefaults__ = {self.get(v.kwdefaults)}")
-        for attribute, value in list(v.attrs.items()):
-            text = self.get(value)
-            self.lines.append(f"{name}.{attribute} = {text}")
+        for attribute, value in list(v.fields.items()):
+            self.lines.append(f"{name}.{attribute} = {self.get(value)}")
+        self.attributes(v, name)
         return name
 
     def bound(self, v: Bound) -> str:

@@ -480,6 +480,6 @@ def set_attribute(m: Machine, function: Func, name: str, value: Any) -> None:
     elif name in ("defaults", "kwdefaults"):
         setattr(function, name, value)
     elif name == "annotations" and isinstance(value, TupleObj):
-        function.attrs["__annotations__"] = build_dict(m, list(value.items))
+        function.fields["__annotations__"] = build_dict(m, list(value.items))
     else:
-        function.attrs[f"__{name}__"] = value
+        function.fields[f"__{name}__"] = value

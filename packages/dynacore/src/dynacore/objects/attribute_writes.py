@@ -42,8 +42,8 @@ class AttributeWrites:
         found = self.lookup_type(cls, name)
         if found is not MISSING and self.is_descriptor(found) and self.is_data(found):
             return self.set_descriptor(found, v, cls, name, value)
-        if type(v) is Func or not isinstance(v, Obj):
-            return self.set_function_attr(v, name, value)
+        if not isinstance(v, Obj):
+            raise Break("setattr-unknown", f"{cls.__name__}.{name}")
         if not has_dict(cls):
             raise Break("setattr-unknown", f"{cls.__name__}.{name}")
         if value is DELETED and self.instance_attr(v, name) is MISSING:
@@ -63,12 +63,6 @@ class AttributeWrites:
             v.attrs.pop(name, None) if value is DELETED else None
             v.attrs[name] = value
         return None
-
-    def set_function_attr(self, v: Value, name: str, value: Value) -> None:
-        """An attribute in a made function's `__dict__`."""
-        if type(v) is not Func or value is DELETED:
-            raise Break("setattr-unknown", f"{v.cls.__name__}.{name}")
-        v.attrs[name] = value
 
     def set_descriptor(self, found: Any, v: Value, cls: type, name: str, value: Value) -> Any:
         """`type(found).__set__(found, v, value)`."""

@@ -11,7 +11,7 @@ from ..library.registry import RULES, STANDS_FOR
 from ..reasons import Break
 from ..torch_api import immutable_types
 from ..values import DELETED, PUSHED, Bound, Cell, Const, DictObj, ExcObj, Func, GenObj, Host, Known, Obj, Opaque, Super, Tensor, TupleObj, Value
-from .wrapping import FUNCTION, is_heap
+from .wrapping import FUNCTION, base_layout, is_heap
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 
@@ -269,6 +269,8 @@ class Attributes:
             return contents
         if type(v) is GenObj:
             raise Break("attribute-unknown", f"generator.{name}")
+        if type(v) is TupleObj and name in getattr(base_layout(v.cls), "__match_args__", ()):
+            return v.items[base_layout(v.cls).__match_args__.index(name)]  # a field of a structseq
         if isinstance(v, ExcObj):
             return self.exception_field(v, name)
         return MISSING
@@ -302,7 +304,7 @@ class Attributes:
     def namespace_of(self, v: Value) -> Any:
         """`v.__dict__` of an instance or module."""
         obj = getattr(v, "obj", None)
-        if isinstance(v, Obj) and not isinstance(v, (Func, Bound)):
+        if isinstance(v, Obj) and not isinstance(v, Bound):
             return v.namespace or self.open_namespace(v)
         if obj is None or isinstance(obj, type):
             raise Break("attribute-unknown", "__dict__")
@@ -344,7 +346,7 @@ STABLE_FIELDS = frozenset(
 EXCEPTION_FIELDS = {"__cause__": None, "__context__": None, "__suppress_context__": False}
 #: types of C whose objects never change
 FROZEN = (types.CodeType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MemberDescriptorType, types.GetSetDescriptorType)
-FUNCTION_FIELDS = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__defaults__", "__kwdefaults__", "__annotations__", "__wrapped__"})
+FUNCTION_FIELDS = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__defaults__", "__kwdefaults__", "__annotations__", "__type_params__"})
 
 
 #: type -> whether its instances' attributes are (read, written) by the generic algorithm; for types that have no Python hook

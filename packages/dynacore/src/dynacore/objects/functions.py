@@ -189,33 +189,20 @@ class Functions:
         from .attributes import MISSING
 
         if type(v) is Func:
-            if name in v.attrs:
-                return v.attrs[name]
-            simple = {"__name__": v.name, "__qualname__": v.qualname, "__code__": v.code, "__doc__": None, "__closure__": v.closure or None}
-            if name == "__defaults__":
-                return v.defaults or self.const(None)
-            if name == "__kwdefaults__":
-                return v.kwdefaults or self.const(None)
-            if name == "__closure__" and v.closure:
-                return TupleObj(v.closure)
-            if name == "__doc__":
-                consts = v.code.co_consts
-                return self.const(consts[0] if consts and isinstance(consts[0], str) else None)
-            if name == "__module__":
-                found = self.d_get_str(v.globals, "__name__")
-                return found or self.const(None)
-            if name == "__globals__":
-                return v.globals
-            return self.const(simple[name]) if name in simple else self.missing_field(name)
+            found = v.fields.get(name)
+            if found is None:
+                maker = MADE_FIELDS.get(name)
+                found = self.missing_field(name) if maker is None else maker(self, v)
+                if name in KEPT_FIELDS:
+                    v.fields[name] = found
+            return found
         function, source = v.obj, v.source or self.root.child("const", v.obj)
         if name == "__globals__":
             return self.globals_of(function.__globals__)
         if name in ("__code__", "__defaults__", "__kwdefaults__", "__closure__"):
             return self.wrap(getattr(function, name), source.child("func", name.strip("_")))
-        if name in ("__name__", "__qualname__", "__doc__", "__module__"):
+        if name in ("__name__", "__qualname__", "__doc__", "__module__", "__annotations__", "__type_params__"):
             return self.wrap(getattr(function, name), source.child("slot", name))
-        if name in ("__annotations__", "__dict__", "__get__", "__call__"):
-            return self.missing_field(name) if name in ("__annotations__", "__dict__") else MISSING
         return MISSING
 
     def missing_field(self, name: str) -> Value:
@@ -233,7 +220,30 @@ class Functions:
                 v.name = self.constant_of(value)
             elif name == "__qualname__":
                 v.qualname = self.constant_of(value)
-            v.attrs[name] = value
+            v.fields[name] = value
 
+
+def doc_of(m: Any, v: Func) -> Value:
+    """A function's docstring is its code's first constant."""
+    consts = v.code.co_consts
+    return m.const(consts[0] if consts and isinstance(consts[0], str) else None)
+
+
+#: fields of functions made under capture: how each is found
+MADE_FIELDS: dict[str, Any] = {
+    "__name__": lambda m, v: m.const(v.name),
+    "__qualname__": lambda m, v: m.const(v.qualname),
+    "__code__": lambda m, v: m.const(v.code),
+    "__globals__": lambda m, v: v.globals,
+    "__defaults__": lambda m, v: v.defaults or m.const(None),
+    "__kwdefaults__": lambda m, v: v.kwdefaults or m.const(None),
+    "__closure__": lambda m, v: TupleObj(v.closure) if v.closure else m.const(None),
+    "__doc__": doc_of,
+    "__module__": lambda m, v: m.d_get_str(v.globals, "__name__") or m.const(None),
+    "__annotations__": lambda m, v: DictObj(),
+    "__type_params__": lambda m, v: TupleObj(()),
+}
+#: those that are one object, whenever they are asked for
+KEPT_FIELDS = ("__annotations__",)
 
 __all__ = ["PUSHED", "Functions", "Signature"]

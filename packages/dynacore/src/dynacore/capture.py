@@ -26,7 +26,7 @@ from .machine import Finished, Frame, Machine, Stopped
 from .options import Options
 from .points import PointData, PointTable, Where
 from .reasons import Break, BreakSite
-from .values import Host, Tensor, Value
+from .values import Tensor, Value
 
 _lock = threading.RLock()
 _owners: weakref.WeakSet[Owner] = weakref.WeakSet()
@@ -193,7 +193,9 @@ class Capture:
         at_start = self.point is self.owner.start
         if at_start and self.owner.function.__closure__:
             cells = machine.root.child("const", self.owner.function).child("func", "closure")
-            closure = tuple(machine.wrap(c, cells.child("item", i)) for i, c in enumerate(self.owner.function.__closure__))
+            closure = tuple(
+                machine.wrap(c, cells.child("item", i)) for i, c in enumerate(self.owner.function.__closure__)
+            )
         if at_start:
             machine.root.child("const", self.owner.function).check("func_code", where.code)
         frame = Frame(decode(where.code), machine.globals_of(data.globals), closure, where.trusted)
@@ -233,7 +235,12 @@ class Capture:
         examples = [v.obj if isinstance(v, Tensor) else v.example for v in emitted.inputs]  # type: ignore[attr-defined]
         options, names = self.owner.options, emitted.namespace
         names["graph"] = call_backend(
-            options.backend_name, options.backend, emitted.graph, examples, emitted.n_outputs, lambda f: names.__setitem__("graph", f)
+            options.backend_name,
+            options.backend,
+            emitted.graph,
+            examples,
+            emitted.n_outputs,
+            lambda f: names.__setitem__("graph", f),
         )
 
     def verify(self, plan: Plan) -> None:

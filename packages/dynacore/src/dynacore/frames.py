@@ -32,7 +32,23 @@ class Frame:
     the next instruction, `ins` the one being executed and `saved` the stack before it, so that a break can restore it.
     """
 
-    __slots__ = ("code", "discard", "gen", "globals", "handled", "handlers", "ins", "instrs", "pc", "program", "saved", "slots", "stack", "trusted", "closure")
+    __slots__ = (
+        "closure",
+        "code",
+        "discard",
+        "gen",
+        "globals",
+        "handled",
+        "handlers",
+        "ins",
+        "instrs",
+        "pc",
+        "program",
+        "saved",
+        "slots",
+        "stack",
+        "trusted",
+    )
 
     def __init__(self, program: Program, globals: DictObj, closure: tuple[Value, ...] = (), trusted: bool = False):
         self.program = program

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import linecache
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any, Callable
+from typing import Any
 
 from bytecode_models import NULL, UNBOUND, Op, decode, resume_function
 
@@ -73,11 +74,26 @@ class PointTable:
         found: list[tuple] = []
         if ins.op is Op.FOR_ITER:
             depth = where.depth - 1 - (ins.a if ins.b else 0)
-            out = self.get(Where(where.code, ins.target, depth, where.handlers, None, False, False, where.trusted, where.globals_id), globals)
+            out = self.get(
+                Where(
+                    where.code, ins.target, depth, where.handlers, None, False, False, where.trusted, where.globals_id
+                ),
+                globals,
+            )
             found.append((StopIteration, out, below + depth, False, None))
         if ins.handler is not None:
             target, depth, lasti = ins.handler
-            there = Where(where.code, target, depth + lasti + 1, where.handlers, None, False, False, where.trusted, where.globals_id)
+            there = Where(
+                where.code,
+                target,
+                depth + lasti + 1,
+                where.handlers,
+                None,
+                False,
+                False,
+                where.trusted,
+                where.globals_id,
+            )
             found.append((BaseException, self.get(there, globals), below + depth, True, ins.lasti if lasti else None))
         return tuple(found)
 

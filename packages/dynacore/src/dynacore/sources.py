@@ -26,7 +26,11 @@ class Source:
     def child(self, accessor: str, key: Any = None) -> Source:
         """The child reached by `accessor`; the same node whenever it is asked for again."""
         # 1, True and 1.0 are one dict key but three different constants; objects are told apart by identity.
-        mark = (accessor, key) if type(key) in (str, int, type(None)) and key is not True else (accessor, type(key), id(key))
+        mark = (
+            (accessor, key)
+            if type(key) in (str, int, type(None)) and key is not True
+            else (accessor, type(key), id(key))
+        )
         node = self.children.get(mark)
         if node is None:
             node = self.children[mark] = Source(self, accessor, key)
@@ -67,7 +71,9 @@ class Source:
         if self.parent is None:
             return "state"
         return PATHS.get(self.accessor, "{parent}.<{accessor} {key}>").format(
-            parent=self.parent if self.parent.parent is not None else "", accessor=self.accessor, key=self.describe_key()
+            parent=self.parent if self.parent.parent is not None else "",
+            accessor=self.accessor,
+            key=self.describe_key(),
         )
 
     def describe_key(self) -> str:

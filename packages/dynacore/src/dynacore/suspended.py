@@ -118,10 +118,12 @@ def passes(program: Program, index: int, globals: dict) -> int | None:
             if not all(isinstance(cls, type) and not issubclass(GeneratorExit, cls) for cls in classes):
                 return None
             classes.clear()
-        elif ins.op is Op.JUMP_IF and ins.a == "false":
+        elif ins.op is Op.JUMP_IF and ins.a == "false" or ins.op is Op.JUMP:
             index = ins.target  # type: ignore[assignment]
-        elif ins.op is Op.JUMP:
-            index = ins.target  # type: ignore[assignment]
-        elif ins.op not in SILENT and not (ins.op is Op.BUILD and ins.a == "tuple") and not (ins.op is Op.INTRINSIC and ins.a == "STOPITERATION_ERROR"):
+        elif (
+            ins.op not in SILENT
+            and not (ins.op is Op.BUILD and ins.a == "tuple")
+            and not (ins.op is Op.INTRINSIC and ins.a == "STOPITERATION_ERROR")
+        ):
             return None
     return None

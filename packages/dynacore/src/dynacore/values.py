@@ -7,8 +7,9 @@ emitted entry writes them back.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import GeneratorType, TracebackType
-from typing import Any, Callable
+from typing import Any
 
 from .sources import Source
 
@@ -92,7 +93,14 @@ class Host(Value):
 
     __slots__ = ("call", "cls", "depth", "example", "node", "operands", "text")
 
-    def __init__(self, example: Any, source: Source | None = None, text: str = "", operands: tuple[Value, ...] = (), call: int | None = None):
+    def __init__(
+        self,
+        example: Any,
+        source: Source | None = None,
+        text: str = "",
+        operands: tuple[Value, ...] = (),
+        call: int | None = None,
+    ):
         self.cls = type(example)
         self.example = example
         self.source = source
@@ -116,7 +124,9 @@ class Tensor(Value):
 
     __slots__ = ("attrs", "cls", "device", "fake", "node", "obj")
 
-    def __init__(self, fake: Any, device: Any, cls: type, node: Any = None, obj: Any = None, source: Source | None = None):
+    def __init__(
+        self, fake: Any, device: Any, cls: type, node: Any = None, obj: Any = None, source: Source | None = None
+    ):
         self.fake = fake
         self.device = device
         self.cls = cls
@@ -186,7 +196,9 @@ class TupleObj(Obj):
 
     __slots__ = ("items",)
 
-    def __init__(self, items: list[Value] | tuple[Value, ...], cls: type = tuple, obj: Any = None, source: Source | None = None):
+    def __init__(
+        self, items: list[Value] | tuple[Value, ...], cls: type = tuple, obj: Any = None, source: Source | None = None
+    ):
         super().__init__(cls, obj, source)
         self.items = tuple(items)
 
@@ -236,7 +248,9 @@ class ExcObj(Obj):
 
     __slots__ = ("fields", "made_of", "trace")
 
-    def __init__(self, cls: type, made_of: list[Value] | Callable[[], list[Value]], obj: Any = None, source: Source | None = None):
+    def __init__(
+        self, cls: type, made_of: list[Value] | Callable[[], list[Value]], obj: Any = None, source: Source | None = None
+    ):
         super().__init__(cls, obj, source)
         self.made_of = made_of
         self.fields: dict[str, Value] = {}
@@ -268,7 +282,9 @@ class Func(Obj):
 
     __slots__ = ("closure", "code", "defaults", "fields", "globals", "kwdefaults", "name", "qualname")
 
-    def __init__(self, code, globals: DictObj, closure: tuple[Value, ...], defaults: Value | None, kwdefaults: Value | None):
+    def __init__(
+        self, code, globals: DictObj, closure: tuple[Value, ...], defaults: Value | None, kwdefaults: Value | None
+    ):
         super().__init__(type(lambda: None))
         self.code = code
         self.globals = globals

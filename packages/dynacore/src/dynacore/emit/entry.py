@@ -17,7 +17,23 @@ from ..points import PointTable, Where
 from ..reasons import Break
 from ..sources import Source
 from ..suspended import Suspended, closes_silently
-from ..values import DELETED, Cell, Const, DictObj, ExcObj, GenObj, ItemsIter, Known, ListObj, Obj, Pending, SeqIter, SetObj, Tensor, Value
+from ..values import (
+    DELETED,
+    Cell,
+    Const,
+    DictObj,
+    ExcObj,
+    GenObj,
+    ItemsIter,
+    Known,
+    ListObj,
+    Obj,
+    Pending,
+    SeqIter,
+    SetObj,
+    Tensor,
+    Value,
+)
 from .hard import HARD, Hard, stand_in, with_methods
 from .values import NAMESPACE, Cycle, Rebuilder
 
@@ -96,7 +112,17 @@ class Emitter(Rebuilder):
         calls = [self.graph_call(inputs)] if graph is not None else []
         boxed = isinstance(outcome, Stopped)
         frame = m.frames[-1] if m.frames else m.outermost
-        return Emitted(host + calls + self.lines, self.namespace(), self.handed, boxed, graph, inputs, len(self.outputs), frame.code, frame.line)
+        return Emitted(
+            host + calls + self.lines,
+            self.namespace(),
+            self.handed,
+            boxed,
+            graph,
+            inputs,
+            len(self.outputs),
+            frame.code,
+            frame.line,
+        )
 
     # -- pieces -----------------------------------------------------------------------------------------------------------------
 
@@ -129,8 +155,20 @@ class Emitter(Rebuilder):
 
     def namespace(self) -> dict[str, Any]:
         """The globals of the entry's function."""
-        names = {"NULL": _C.NULL, "UNBOUND": _C.UNBOUND, "END": END, "resume": _C.resume, "resume_raise": _C.resume_raise}
-        names.update(NAMESPACE, Continuation=_C.Continuation, set_handled=_C.set_handled_exception, with_methods=with_methods, stand_in=stand_in)
+        names = {
+            "NULL": _C.NULL,
+            "UNBOUND": _C.UNBOUND,
+            "END": END,
+            "resume": _C.resume,
+            "resume_raise": _C.resume_raise,
+        }
+        names.update(
+            NAMESPACE,
+            Continuation=_C.Continuation,
+            set_handled=_C.set_handled_exception,
+            with_methods=with_methods,
+            stand_in=stand_in,
+        )
         names.update(self.pool)
         return names
 
@@ -185,7 +223,11 @@ class Emitter(Rebuilder):
         self.lines += [f"set.clear({name})", f"set.update({name}, [{self.many(value.items.values())}])"]
 
     def write_cell(self, value: Cell, name: str) -> None:
-        self.lines.append(f"del {name}.cell_contents" if value.contents is None else f"{name}.cell_contents = {self.get(value.contents)}")
+        self.lines.append(
+            f"del {name}.cell_contents"
+            if value.contents is None
+            else f"{name}.cell_contents = {self.get(value.contents)}"
+        )
 
     # -- endings ----------------------------------------------------------------------------------------------------------------
 
@@ -241,7 +283,10 @@ class Emitter(Rebuilder):
                 # `yield from` closes what it delegates to, be it any object.
                 closed = any(type(v) is not GenObj and hasattr(v.cls, "close") for v in gen.frame.stack)
                 if closed or not closes_silently(gen.frame.program, gen.frame.ins.index, gen.frame.globals.obj or {}):
-                    raise Restart(gen.made_at, Break("generator-unsupported", f"{gen.frame.code.co_qualname} isn't run to its end"))
+                    raise Restart(
+                        gen.made_at,
+                        Break("generator-unsupported", f"{gen.frame.code.co_qualname} isn't run to its end"),
+                    )
 
     def iterate_for_real(self, v: ItemsIter) -> None:
         """The break moves to where the iteration began."""
@@ -281,9 +326,13 @@ class Emitter(Rebuilder):
         state = ", ".join(slots + [self.top(v) for v in frame.handled[-1:] + frame.stack])
         self.lines.append(f"{name}.move({point}, [{state}])")
 
-    def point(self, frame: Frame, index: int, depth: int, *, waits: int | None, drop: bool = False, plain: bool = False) -> str:
+    def point(
+        self, frame: Frame, index: int, depth: int, *, waits: int | None, drop: bool = False, plain: bool = False
+    ) -> str:
         """A name for the point where `frame` goes on."""
-        where = Where(frame.code, index, depth, tuple(frame.handlers), waits, drop, plain, frame.trusted, id(frame.globals.obj))
+        where = Where(
+            frame.code, index, depth, tuple(frame.handlers), waits, drop, plain, frame.trusted, id(frame.globals.obj)
+        )
         return self.constant(self.points.get(where, frame.globals.obj))
 
     def waiting(self, frames: list[Frame], at: int) -> str:
@@ -329,7 +378,13 @@ class Emitter(Rebuilder):
         """The instruction's lines where the trampoline handles what they raise."""
         handled = self.handled_name
         self.lines += [f"p = set_handled({handled})"] if handled is not None else []
-        self.lines += ["failed = None", "try:", *("    " + line for line in hard.lines), "except BaseException as e:", "    failed = e"]
+        self.lines += [
+            "failed = None",
+            "try:",
+            *("    " + line for line in hard.lines),
+            "except BaseException as e:",
+            "    failed = e",
+        ]
         self.lines += ["set_handled(p)"] if handled is not None else []  # where Python itself restores nothing more
         # The trampoline adds the line of this frame, as of those that wait.
         stripped = "failed" if hard.again else "failed.with_traceback(failed.__traceback__.tb_next)"
@@ -339,8 +394,16 @@ class Emitter(Rebuilder):
         """Drop the entry's own references: objects live as long as the user's frame would keep them."""
         text = "\n".join(hard.lines)
         used = set(ast_names(text))
-        mine = [f"v{i}" for i in range(len(self.handed))] + [f"t{i}" for i in range(len(self.outputs))] + list(self.names.values())
-        drop = [name for name in dict.fromkeys(mine) if name.isidentifier() and name not in used and name != self.handled_name]
+        mine = (
+            [f"v{i}" for i in range(len(self.handed))]
+            + [f"t{i}" for i in range(len(self.outputs))]
+            + list(self.names.values())
+        )
+        drop = [
+            name
+            for name in dict.fromkeys(mine)
+            if name.isidentifier() and name not in used and name != self.handled_name
+        ]
         if drop:
             self.lines.append(f"del {', '.join(drop)}")
 
@@ -379,7 +442,9 @@ def reads_frame(frame: Frame) -> bool:
         return False
     below = ins.a if ins.op is Op.CALL else 2 if ins.a else 1
     readers = FRAME_READERS if below else (super, *FRAME_READERS)
-    return any(type(v) is Known and any(v.obj is reader for reader in readers) for v in stack[-below - 2 : len(stack) - below])
+    return any(
+        type(v) is Known and any(v.obj is reader for reader in readers) for v in stack[-below - 2 : len(stack) - below]
+    )
 
 
 def write_entry(machine: Machine, points: PointTable, outcome: Finished | Stopped) -> Emitted:

@@ -6,8 +6,9 @@ afterwards. An operation without a template is run by the interpreter together w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Callable
+from typing import Any
 
 from bytecode_models import Instr, Op
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from bytecode_models import UNBOUND, resume_generator
 
+from ..frames import NULL
 from ..library.registry import STANDS_FOR
 from ..library.stand_ins import MODULES, expression, real_object
-from ..frames import NULL
 from ..objects.wrapping import base_layout
 from ..reasons import Break
 from ..sources import Source
@@ -43,7 +43,12 @@ from ..values import (
 
 #: names that emitted source may use
 NAMESPACE = {**MODULES, "UNBOUND_SLOT": UNBOUND, "real_object": real_object}
-REVERSED = (type(reversed({})), type(reversed({}.values())), type(reversed({}.items())), type(reversed(collections.deque())))
+REVERSED = (
+    type(reversed({})),
+    type(reversed({}.values())),
+    type(reversed({}.items())),
+    type(reversed(collections.deque())),
+)
 LITERALS = (int, str, bool, type(None), bytes)
 
 
@@ -206,7 +211,9 @@ class Rebuilder:
         return name
 
     def set_(self, v: SetObj) -> str:
-        name = self.assign(v, f"{self.constant(v.cls)}(({self.many(v.items.values())}{',' if len(v.items) == 1 else ''}))")
+        name = self.assign(
+            v, f"{self.constant(v.cls)}(({self.many(v.items.values())}{',' if len(v.items) == 1 else ''}))"
+        )
         self.attributes(v, name)
         return name
 
@@ -276,7 +283,9 @@ class Rebuilder:
         closure = f"({self.many(v.closure)},)" if v.closure else "None"
         defaults = self.get(v.defaults) if v.defaults is not None else "None"
         name = self.assign(
-            v, f"{self.constant(types.FunctionType)}({self.constant(v.code)}, {self.get(v.globals)}, {v.name!r}, {defaults}, {closure})", "f"
+            v,
+            f"{self.constant(types.FunctionType)}({self.constant(v.code)}, {self.get(v.globals)}, {v.name!r}, {defaults}, {closure})",
+            "f",
         )
         self.open.discard(id(v))
         self.lines.append(f"{name}.__qualname__ = {v.qualname!r}")
@@ -335,7 +344,9 @@ class Rebuilder:
         if v.running:
             raise Break("generator-unsupported", "a running generator escapes")
         if v.frame is None:
-            return self.assign(v, f"{self.constant(finished_generator)}({self.constant(self.m.signature_of(v.func).code)})")
+            return self.assign(
+                v, f"{self.constant(finished_generator)}({self.constant(self.m.signature_of(v.func).code)})"
+            )
         if not v.started:
             return self.assign(v, self.call_again(v))
         frame = v.frame

@@ -29,7 +29,11 @@ class Scalar:
     def varied(self, state: list[Any]) -> bool:
         """Whether the state has another number of the same type there."""
         handed, _ = evaluate(self.chain, 1, state)
-        return handed is not None and type(handed[0]) is type(self.expected) and not constants_equal(handed[0], self.expected)
+        return (
+            handed is not None
+            and type(handed[0]) is type(self.expected)
+            and not constants_equal(handed[0], self.expected)
+        )
 
 
 class Plan:

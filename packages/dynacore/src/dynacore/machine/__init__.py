@@ -1,7 +1,7 @@
 """The symbolic machine."""
 
+from ..frames import Frame
 from . import handlers_control, handlers_data
 from .core import Finished, Machine, Stopped
-from ..frames import Frame
 
 __all__ = ["Finished", "Frame", "Machine", "Stopped", "handlers_control", "handlers_data"]

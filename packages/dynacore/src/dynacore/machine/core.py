@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import operator
 import sys
+from collections.abc import Callable
 from types import CellType, CodeType, FunctionType
-from typing import Any, Callable, NoReturn
+from typing import Any, NoReturn
 
 from bytecode_models import Op, decode
 
 from .._C import NULL as NULL_OBJECT
 from .._C import UNBOUND
+from ..frames import NULL, Frame
 from ..library import load as load_library
 from ..objects import Objects
 from ..reasons import Break
 from ..sources import Source
 from ..suspended import Suspended
 from ..values import PUSHED, Cell, Const, ExcObj, GenObj, Known, ListObj, Obj, Pending, Raised, Super, Value
-from ..frames import NULL, Frame
 
 #: one handler per neutral operation, filled by the `handlers_*` modules
 HANDLERS: list[Callable | None] = [None] * (max(Op) + 1)
@@ -63,7 +64,13 @@ class Stopped(Exception):
 class Machine(Objects):
     """One capture: the frames, what was read from outside (`root`), what was changed (`touched`), and the graph."""
 
-    def __init__(self, graph_factory: Callable[[Machine], Any], options: Any, forced: frozenset = frozenset(), dynamic: frozenset = frozenset()):
+    def __init__(
+        self,
+        graph_factory: Callable[[Machine], Any],
+        options: Any,
+        forced: frozenset = frozenset(),
+        dynamic: frozenset = frozenset(),
+    ):
         load_library()
         self.root = Source(None, "root")
         self.frames: list[Frame] = []
@@ -142,7 +149,9 @@ class Machine(Objects):
             frame.gen = gen
             items = source.child("slot", "state")
             state: list[Any] = holder.state  # type: ignore[assignment]
-            self.fill(frame, state, [items.child("item", i) for i in range(len(state))], len(frame.slots), data.where.handlers)
+            self.fill(
+                frame, state, [items.child("item", i) for i in range(len(state))], len(frame.slots), data.where.handlers
+            )
             frame.pc = data.where.index
             frame.ins = frame.instrs[frame.pc - 1]
             gen.started = True
@@ -240,7 +249,9 @@ class Machine(Objects):
         passed = []
         while depth >= 0:
             frame = self.frames[depth]
-            if depth < len(self.frames) - finished and (self.exit_iteration(frame, exc) or frame.ins.handler is not None):
+            if depth < len(self.frames) - finished and (
+                self.exit_iteration(frame, exc) or frame.ins.handler is not None
+            ):
                 break
             passed.append((exc, frame))
             if frame.gen is not None and not (finished and depth == len(self.frames) - 1):

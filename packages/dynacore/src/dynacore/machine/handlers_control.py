@@ -6,12 +6,12 @@ from typing import Any
 
 from bytecode_models import Instr, Op
 
+from ..frames import NULL, Frame
 from ..objects.attributes import MISSING
 from ..objects.iteration import END
 from ..reasons import Break
 from ..values import NONE, PUSHED, Const, DictObj, ExcObj, ExcTrace, GenObj, Known, Raised, TupleObj, Value
 from .core import Machine, handles
-from ..frames import NULL, Frame
 
 
 def push(f: Frame, value: Any) -> None:
@@ -413,7 +413,9 @@ def match_class_in_python(subject, cls, names, positional, /):
         else:
             args = cls.__match_args__ if hasattr(cls, "__match_args__") else ()
             if len(args) < positional:
-                raise TypeError(f"{cls.__name__}() accepts {len(args)} positional sub-pattern{'' if len(args) == 1 else 's'} ({positional} given)")
+                raise TypeError(
+                    f"{cls.__name__}() accepts {len(args)} positional sub-pattern{'' if len(args) == 1 else 's'} ({positional} given)"
+                )
             for name in args[:positional]:
                 if not hasattr(subject, name):
                     return None
@@ -432,4 +434,3 @@ MATCHERS: dict[str, Any] = {
     "keys": match_keys,
     "class": match_class,
 }
-

@@ -8,11 +8,11 @@ from typing import Any
 
 from bytecode_models import Instr, Op
 
+from ..frames import NULL, Frame
 from ..objects.attributes import MISSING
 from ..reasons import Break
 from ..values import PUSHED, Bound, Cell, Const, DictObj, Func, Known, ListObj, Pending, SetObj, SliceObj, TupleObj
 from .core import Machine, handles
-from ..frames import NULL, Frame
 
 
 @handles(Op.NOP)
@@ -116,7 +116,11 @@ def unbound_cell(m: Machine, f: Frame, slot: int) -> None:
     """NameError of an empty cell: the wording tells free variables from own ones."""
     name = f.program.names[slot]
     if slot in f.program.frees:
-        m.throw(NameError, f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope", name=name)
+        m.throw(
+            NameError,
+            f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope",
+            name=name,
+        )
     m.throw(UnboundLocalError, f"cannot access local variable '{name}' where it is not associated with a value")
 
 

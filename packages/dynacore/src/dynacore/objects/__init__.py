@@ -16,5 +16,18 @@ from .subscripts import Subscripts
 from .wrapping import Wrapping
 
 
-class Objects(Wrapping, Attributes, OwnerAttributes, AttributeWrites, Calls, Functions, Operators, Compare, Subscripts, Dicts, Iteration, Scalars):
+class Objects(
+    Wrapping,
+    Attributes,
+    OwnerAttributes,
+    AttributeWrites,
+    Calls,
+    Functions,
+    Operators,
+    Compare,
+    Subscripts,
+    Dicts,
+    Iteration,
+    Scalars,
+):
     """The operations that instruction handlers call; the machine is one."""

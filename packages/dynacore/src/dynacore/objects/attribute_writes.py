@@ -7,7 +7,7 @@ from typing import Any
 
 from ..reasons import Break
 from ..values import DELETED, Const, ExcObj, Func, Obj, Opaque, Tensor, TupleObj, Value
-from .attributes import MISSING, GENERIC_SET, GENERIC_DEL, FUNCTION_FIELDS, generic_slots, has_dict, instance_dict
+from .attributes import FUNCTION_FIELDS, GENERIC_DEL, GENERIC_SET, MISSING, generic_slots, has_dict, instance_dict
 from .wrapping import FUNCTION, is_heap
 
 
@@ -19,7 +19,9 @@ class AttributeWrites:
         if type(v) is Opaque:
             raise Break(*v.why)
         setter = self.lookup_type(v.cls, "__setattr__")
-        if (setter is GENERIC_SET or type(setter) is not FUNCTION and generic_slots(v.cls)[1]) and type(v) is not Tensor:
+        if (setter is GENERIC_SET or type(setter) is not FUNCTION and generic_slots(v.cls)[1]) and type(
+            v
+        ) is not Tensor:
             return self.generic_setattr(v, name, value)
         if type(setter) is FUNCTION and type(v) is not Tensor:
             return self.call_real_function(setter, [v, Const(name), value])
@@ -48,7 +50,11 @@ class AttributeWrites:
             raise Break("setattr-unknown", f"{cls.__name__}.{name}")
         if value is DELETED and self.instance_attr(v, name) is MISSING:
             self.throw(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
-        if v.namespace is None and v.obj is not None and (v.attrs.get(name) is DELETED or id(instance_dict(v.obj)) in self.seen):
+        if (
+            v.namespace is None
+            and v.obj is not None
+            and (v.attrs.get(name) is DELETED or id(instance_dict(v.obj)) in self.seen)
+        ):
             self.open_namespace(v)  # what comes back comes last
         if v.namespace is not None:
             if value is DELETED:
@@ -84,7 +90,9 @@ class AttributeWrites:
             return self.set_exception_field(v, name, self.checked_field(v, name, value))
         setter = self.lookup_type(type(found), "__delete__" if value is DELETED else "__set__")
         if type(setter) is FUNCTION:
-            return self.call_real_function(setter, [self.known(found), v] if value is DELETED else [self.known(found), v, value])
+            return self.call_real_function(
+                setter, [self.known(found), v] if value is DELETED else [self.known(found), v, value]
+            )
         raise Break("setattr-unknown", f"{cls.__name__}.{name}")
 
     def set_exception_field(self, v: ExcObj, name: str, value: Value) -> None:

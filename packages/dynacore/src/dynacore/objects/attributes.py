@@ -10,7 +10,25 @@ from .._C import attribute_slots
 from ..library.registry import RULES, STANDS_FOR
 from ..reasons import Break
 from ..torch_api import immutable_types
-from ..values import DELETED, PUSHED, Bound, Cell, Const, DictObj, ExcObj, Func, GenObj, Host, Known, Obj, Opaque, Super, Tensor, TupleObj, Value
+from ..values import (
+    DELETED,
+    PUSHED,
+    Bound,
+    Cell,
+    Const,
+    DictObj,
+    ExcObj,
+    Func,
+    GenObj,
+    Host,
+    Known,
+    Obj,
+    Opaque,
+    Super,
+    Tensor,
+    TupleObj,
+    Value,
+)
 from .wrapping import FUNCTION, base_layout, is_heap
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
@@ -177,7 +195,9 @@ class Attributes:
         """Run a getter written in Python; its AttributeError is for `__getattr__`, where there is one."""
         if hook is None:
             return self.call_real_function(getter, args)
-        return self.push_python(getter_then_getattr, [self.known(getter), TupleObj(args), self.const(hook), v, Const(name)])
+        return self.push_python(
+            getter_then_getattr, [self.known(getter), TupleObj(args), self.const(hook), v, Const(name)]
+        )
 
     def get_descriptor(self, found: Any, v: Value, cls: type, name: str, hook: Any = None) -> Any:
         """`type(found).__get__(found, v, cls)`."""
@@ -186,14 +206,20 @@ class Attributes:
             return Bound(self.const(found), v, METHOD)
         if kind is property:
             if found.fget is None:
-                self.throw(AttributeError, f"property '{name}' of '{cls.__name__}' object has no getter", name=name, obj=v)
+                self.throw(
+                    AttributeError, f"property '{name}' of '{cls.__name__}' object has no getter", name=name, obj=v
+                )
             return self.call_getter(found.fget, [v], v, name, hook)
         if kind is classmethod:
             return self.bind_class(found.__func__, self.const(cls))
         if kind is staticmethod:
             return self.known(found.__func__)
         if kind in C_METHODS:
-            return Bound(Known(found), v, types.BuiltinMethodType if kind is types.MethodDescriptorType else types.MethodWrapperType)
+            return Bound(
+                Known(found),
+                v,
+                types.BuiltinMethodType if kind is types.MethodDescriptorType else types.MethodWrapperType,
+            )
         if kind in C_FIELDS:
             return self.get_field(found, v, cls, name)
         if kind is types.ClassMethodDescriptorType:
@@ -336,17 +362,39 @@ class Attributes:
         return type(self.lookup_type(cls, name)) is types.MemberDescriptorType
 
 
-
 #: (class, getter) pairs of C that may be read while capturing
 STABLE_FIELDS = frozenset(
-    {("partial", "func"), ("partial", "args"), ("partial", "keywords"), ("method", "__doc__"), ("property", "__isabstractmethod__")}
+    {
+        ("partial", "func"),
+        ("partial", "args"),
+        ("partial", "keywords"),
+        ("method", "__doc__"),
+        ("property", "__isabstractmethod__"),
+    }
     | {("BaseException", "args"), ("slice", "start")}
 )
 #: fields of every exception, and what they are at first
 EXCEPTION_FIELDS = {"__cause__": None, "__context__": None, "__suppress_context__": False}
 #: types of C whose objects never change
-FROZEN = (types.CodeType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MemberDescriptorType, types.GetSetDescriptorType)
-FUNCTION_FIELDS = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__defaults__", "__kwdefaults__", "__annotations__", "__type_params__"})
+FROZEN = (
+    types.CodeType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.MemberDescriptorType,
+    types.GetSetDescriptorType,
+)
+FUNCTION_FIELDS = frozenset(
+    {
+        "__name__",
+        "__qualname__",
+        "__doc__",
+        "__module__",
+        "__defaults__",
+        "__kwdefaults__",
+        "__annotations__",
+        "__type_params__",
+    }
+)
 
 
 #: type -> whether its instances' attributes are (read, written) by the generic algorithm; for types that have no Python hook

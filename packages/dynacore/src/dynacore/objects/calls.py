@@ -64,7 +64,15 @@ class Calls:
         if folding.is_pure(obj):
             self.pin(f)
             return self.fold(obj, args, kwargs)
-        if isinstance(obj, (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)):
+        if isinstance(
+            obj,
+            (
+                types.BuiltinFunctionType,
+                types.MethodDescriptorType,
+                types.WrapperDescriptorType,
+                types.ClassMethodDescriptorType,
+            ),
+        ):
             raise Break("call-unknown-c-function", getattr(obj, "__qualname__", repr(obj)))
         inner = unwrap_compiled(obj)
         if inner is not None:
@@ -139,7 +147,11 @@ class Calls:
         cls = f.obj
         caller = self.lookup_type(type(cls), "__call__")
         if caller is not type.__call__:
-            return self.call_real_function(caller, [f, *args]) if not kwargs else self.call(self.const(caller), [f, *args], kwargs)
+            return (
+                self.call_real_function(caller, [f, *args])
+                if not kwargs
+                else self.call(self.const(caller), [f, *args], kwargs)
+            )
         return self.type_call(f, args, kwargs)
 
     def type_call(self, f: Known, args: list[Value], kwargs: dict[str, Value]) -> Any:
@@ -229,4 +241,4 @@ def make_polyfill(cls, /, *args, **kwargs):
 
 MAKE_POLYFILL = make_polyfill
 
-__all__ = ["PUSHED", "Calls", "Const", "Raised", "STANDS_FOR", "Tensor", "TupleObj"]
+__all__ = ["PUSHED", "STANDS_FOR", "Calls", "Const", "Raised", "Tensor", "TupleObj"]

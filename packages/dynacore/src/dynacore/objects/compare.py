@@ -5,7 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from ..reasons import Break
-from ..values import PUSHED, Bound, Const, DictObj, Func, Host, Known, ListObj, Obj, SetObj, SliceObj, Tensor, TupleObj, Value
+from ..values import (
+    PUSHED,
+    Bound,
+    Const,
+    DictObj,
+    Func,
+    Host,
+    Known,
+    ListObj,
+    Obj,
+    SetObj,
+    SliceObj,
+    Tensor,
+    TupleObj,
+    Value,
+)
 from .attributes import MISSING
 from .operators import COMPARE, PLAIN
 from .wrapping import FUNCTION
@@ -60,7 +75,9 @@ class Compare:
         if not tries:
             return self.compare_default(symbol, a, b)
         if all(type(t[0]) is FUNCTION for t in tries):
-            methods = [v for method, left, right in (*tries, (None, a, b))[:2] for v in (self.const(method), left, right)]
+            methods = [
+                v for method, left, right in (*tries, (None, a, b))[:2] for v in (self.const(method), left, right)
+            ]
             return self.push_python(compare_in_python, [*methods, self.const(symbol)])
         raise Break("operator-unknown", f"{a.cls.__name__} {symbol} {b.cls.__name__}")
 
@@ -70,7 +87,21 @@ class Compare:
 
     def is_slot_of_plain(self, method: Any) -> bool:
         """Whether a C comparison belongs to a type that knows only its own kind."""
-        return getattr(method, "__objclass__", None) in (int, str, float, bytes, type(None), tuple, list, dict, set, frozenset, range, slice, type)
+        return getattr(method, "__objclass__", None) in (
+            int,
+            str,
+            float,
+            bytes,
+            type(None),
+            tuple,
+            list,
+            dict,
+            set,
+            frozenset,
+            range,
+            slice,
+            type,
+        )
 
     def compare_default(self, symbol: str, a: Value, b: Value) -> Value:
         """Without a method in Python: identity where that is all both know, a fold where both are constant."""
@@ -118,7 +149,12 @@ class Compare:
     def equal(self, a: Value, b: Value) -> bool | None:
         """`a == b` where no Python code is needed; None when that isn't known."""
         a, b = self.settle(a), self.settle(b)
-        if isinstance(a, (ListObj, TupleObj)) and isinstance(b, (ListObj, TupleObj)) and self.plain_container(a) and self.plain_container(b):
+        if (
+            isinstance(a, (ListObj, TupleObj))
+            and isinstance(b, (ListObj, TupleObj))
+            and self.plain_container(a)
+            and self.plain_container(b)
+        ):
             return self.equal_sequences(a, b)
         if type(a) is Const or type(b) is Const:
             return self.equal_constant(a, b)
@@ -137,7 +173,9 @@ class Compare:
             return bool(a.value == b.value)
         other = b if type(a) is Const else a
         constant = a if type(a) is Const else b
-        if constant.cls in PLAIN and (isinstance(other, (ListObj, TupleObj, DictObj, SetObj)) and self.plain_container(other)):
+        if constant.cls in PLAIN and (
+            isinstance(other, (ListObj, TupleObj, DictObj, SetObj)) and self.plain_container(other)
+        ):
             return False
         if constant.cls in PLAIN and type(other) is Known and self.by_identity(other):
             return False

@@ -87,7 +87,10 @@ class Dicts:
             change = overlay.pop(key, None)
             if change is DELETED:
                 continue
-            d.items[key] = change or (self.key_value(key, d), self.wrap(dict.__getitem__(real, key), d.source.child("key", key)))
+            d.items[key] = change or (
+                self.key_value(key, d),
+                self.wrap(dict.__getitem__(real, key), d.source.child("key", key)),
+            )
         d.items.update((k, e) for k, e in overlay.items() if e is not DELETED)
         d.complete = True
         d.reordered = d.changed

@@ -154,7 +154,9 @@ class Functions:
                 slots[i] = defaults[i - first]
         for i in range(positional, total):
             if slots[i] is None:
-                found = None if signature.kwdefaults is None else self.d_get_str(signature.kwdefaults, code.co_varnames[i])
+                found = (
+                    None if signature.kwdefaults is None else self.d_get_str(signature.kwdefaults, code.co_varnames[i])
+                )
                 if found is None:
                     raise Break("call-arguments", code.co_qualname)
                 slots[i] = found

@@ -148,7 +148,9 @@ class Iteration:
         if isinstance(owner, SetObj):
             return "Set changed size during iteration" if len(owner.items) != it.size else ""
         if isinstance(owner, ListObj):
-            return "" if owner.items == it.values or owner.items[::-1] == it.values else "deque mutated during iteration"
+            return (
+                "" if owner.items == it.values or owner.items[::-1] == it.values else "deque mutated during iteration"
+            )
         return ""
 
     def iterate(self, v: Value, limit: int | None = None) -> list[Value]:
@@ -160,7 +162,11 @@ class Iteration:
             return self.rows(v)
         it = v
         if kind not in (SeqIter, ItemsIter):
-            if kind is GenObj or type(self.lookup_type(v.cls, "__iter__")) is FUNCTION or self.lookup_type(v.cls, "__iter__") is MISSING:
+            if (
+                kind is GenObj
+                or type(self.lookup_type(v.cls, "__iter__")) is FUNCTION
+                or self.lookup_type(v.cls, "__iter__") is MISSING
+            ):
                 raise Break("iterate-unknown", v.cls.__name__)
             it = self.get_iter(v)
         items = []

@@ -7,7 +7,23 @@ from typing import Any
 
 from ..library.registry import RULES
 from ..reasons import Break
-from ..values import PUSHED, Const, DictObj, ExcObj, Func, GenObj, Host, Known, ListObj, Obj, Opaque, SetObj, Tensor, TupleObj, Value
+from ..values import (
+    PUSHED,
+    Const,
+    DictObj,
+    ExcObj,
+    Func,
+    GenObj,
+    Host,
+    Known,
+    ListObj,
+    Obj,
+    Opaque,
+    SetObj,
+    Tensor,
+    TupleObj,
+    Value,
+)
 from .attributes import MISSING
 from .wrapping import FUNCTION
 
@@ -35,9 +51,16 @@ COMPARE = {
     "==": ("eq", "eq", operator.eq),
     "!=": ("ne", "ne", operator.ne),
 }
-UNARY: dict[str, tuple[str, Any]] = {"-": ("neg", operator.neg), "+": ("pos", operator.pos), "~": ("invert", operator.invert)}
+UNARY: dict[str, tuple[str, Any]] = {
+    "-": ("neg", operator.neg),
+    "+": ("pos", operator.pos),
+    "~": ("invert", operator.invert),
+}
 FUNCTIONS = {symbol: row[-1] for table in (BINARY, COMPARE) for symbol, row in table.items()}
-INPLACE = {symbol: getattr(operator, f"i{name}", None) or getattr(operator, f"i{name}_", None) for symbol, (name, _) in BINARY.items()}
+INPLACE = {
+    symbol: getattr(operator, f"i{name}", None) or getattr(operator, f"i{name}_", None)
+    for symbol, (name, _) in BINARY.items()
+}
 INPLACE["&"], INPLACE["|"] = operator.iand, operator.ior
 
 #: types on which C operators are pure
@@ -85,7 +108,16 @@ class Operators:
         if type(method) is FUNCTION:
             fallback = self.lookup_type(a.cls, f"__{name}__")
             return self.push_python(
-                binary_in_python, [self.const(method), a, self.const(None if fallback is MISSING else fallback), b, self.const(symbol + "="), a, b]
+                binary_in_python,
+                [
+                    self.const(method),
+                    a,
+                    self.const(None if fallback is MISSING else fallback),
+                    b,
+                    self.const(symbol + "="),
+                    a,
+                    b,
+                ],
             )
         result = self.call(Known(method), [a, b], {})
         if self.is_not_implemented(result):
@@ -104,7 +136,9 @@ class Operators:
         for at, (method, left, right) in enumerate(tries):
             if type(method) is FUNCTION:
                 rest = tries[at + 1] if at + 1 < len(tries) else (None, None, None)
-                return self.push_python(binary_in_python, [self.const(method), left, self.const(rest[0]), right, self.const(symbol), a, b])
+                return self.push_python(
+                    binary_in_python, [self.const(method), left, self.const(rest[0]), right, self.const(symbol), a, b]
+                )
             result = self.call(self.known(method), [left, right], {})
             if not self.is_not_implemented(result):
                 return result
@@ -206,7 +240,9 @@ def binary_in_python(method, a, fallback, b, symbol, left, right, /):
     if result is NotImplemented and fallback is not None:
         result = fallback(a, b) if symbol[-1] == "=" and symbol not in ("==", "!=", "<=", ">=") else fallback(b, a)
     if result is NotImplemented:
-        raise TypeError(f"unsupported operand type(s) for {symbol}: '{type(left).__name__}' and '{type(right).__name__}'")
+        raise TypeError(
+            f"unsupported operand type(s) for {symbol}: '{type(left).__name__}' and '{type(right).__name__}'"
+        )
     return result
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..reasons import Break
 from ..values import DELETED, Bound, Const, DictObj, Known, Super, Tensor, Value
-from .attributes import MISSING, METHOD, C_METHODS, C_FIELDS
+from .attributes import C_FIELDS, C_METHODS, METHOD, MISSING
 from .wrapping import FUNCTION, is_heap
 
 
@@ -32,7 +32,16 @@ class OwnerAttributes:
 
     def type_field(self, found: Any, v: Known, meta: type, name: str) -> Value:
         """`__name__`, `__mro__`, `__dict__` … of a class."""
-        if name in ("__name__", "__qualname__", "__module__", "__mro__", "__bases__", "__base__", "__flags__", "__doc__"):
+        if name in (
+            "__name__",
+            "__qualname__",
+            "__module__",
+            "__mro__",
+            "__bases__",
+            "__base__",
+            "__flags__",
+            "__doc__",
+        ):
             real = found.__get__(v.obj, meta)
             if is_heap(v.obj) and name not in ("__mro__", "__bases__", "__base__", "__flags__"):
                 return self.wrap(real, self.class_source(v.obj).child("slot", name))

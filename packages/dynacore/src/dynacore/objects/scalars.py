@@ -46,7 +46,9 @@ class Scalars:
         x, y = self.example_of(a), self.example_of(b)
         if symbol in SAFE_OPERATORS:
             if symbol in "&|^" and float in (a.cls, b.cls):
-                self.throw(TypeError, f"unsupported operand type(s) for {symbol}: '{a.cls.__name__}' and '{b.cls.__name__}'")
+                self.throw(
+                    TypeError, f"unsupported operand type(s) for {symbol}: '{a.cls.__name__}' and '{b.cls.__name__}'"
+                )
             return self.host(f"({{}} {symbol} {{}})", (a, b), evaluate(symbol, x, y))
         if symbol in DIVISIONS:
             if not y:

@@ -37,7 +37,11 @@ class Subscripts:
     def class_getitem(self, v: Known, key: Value) -> Value:
         """`list[int]`, `Generic[T]`: a pure function of the class and its arguments."""
         hook = self.lookup_type(v.obj, "__class_getitem__")
-        if type(hook) is classmethod and type(hook.__func__) is FUNCTION and not hook.__func__.__module__.startswith("typing"):
+        if (
+            type(hook) is classmethod
+            and type(hook.__func__) is FUNCTION
+            and not hook.__func__.__module__.startswith("typing")
+        ):
             return self.call(self.const(hook.__func__), [v, key], {})
         if self.lookup_type(type(v.obj), "__getitem__") is not MISSING:
             return self.call_real_function(self.lookup_type(type(v.obj), "__getitem__"), [v, key])

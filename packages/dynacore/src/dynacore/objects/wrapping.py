@@ -42,7 +42,14 @@ HEAP_TYPE = 1 << 9
 IMMUTABLE_TYPE = 1 << 8
 
 #: types whose objects are told apart by identity: nothing about them changes that isn't asked for separately
-BY_IDENTITY = (type, types.ModuleType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.CodeType)
+BY_IDENTITY = (
+    type,
+    types.ModuleType,
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.CodeType,
+)
 
 
 def is_heap(cls: type) -> bool:

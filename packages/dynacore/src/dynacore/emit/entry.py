@@ -124,7 +124,7 @@ class Emitter(Rebuilder):
             frame.line,
         )
 
-    # -- pieces -----------------------------------------------------------------------------------------------------------------
+    # -- pieces --------------------------------------------------------------------------------------------------------
 
     def get(self, value: Value) -> str:
         if type(value) is Pending:
@@ -172,7 +172,7 @@ class Emitter(Rebuilder):
         names.update(self.pool)
         return names
 
-    # -- effects ----------------------------------------------------------------------------------------------------------------
+    # -- effects -------------------------------------------------------------------------------------------------------
 
     def effects(self) -> None:
         """Write changed objects from outside back, in the order of their first change."""
@@ -229,7 +229,7 @@ class Emitter(Rebuilder):
             else f"{name}.cell_contents = {self.get(value.contents)}"
         )
 
-    # -- endings ----------------------------------------------------------------------------------------------------------------
+    # -- endings -------------------------------------------------------------------------------------------------------
 
     def finish(self, value: Value) -> None:
         """The whole function was captured, or a generator's body up to its next `yield`."""

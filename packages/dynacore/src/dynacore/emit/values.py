@@ -77,7 +77,7 @@ class Rebuilder:
         self.open: set[int] = set()
         self.later: list[Any] = []
 
-    # -- names ------------------------------------------------------------------------------------------------------------------
+    # -- names ---------------------------------------------------------------------------------------------------------
 
     def constant(self, obj: Any) -> str:
         """A name for a real object in the entry's globals."""
@@ -103,7 +103,7 @@ class Rebuilder:
         self.lines.append(f"{name} = {text}")
         return name
 
-    # -- values -----------------------------------------------------------------------------------------------------------------
+    # -- values --------------------------------------------------------------------------------------------------------
 
     def get(self, value: Value) -> str:
         """An expression for the real object; lines that it needs are written first."""
@@ -170,7 +170,7 @@ class Rebuilder:
         """Expressions of several values, comma-separated."""
         return ", ".join([self.get(v) for v in values])
 
-    # -- containers -------------------------------------------------------------------------------------------------------------
+    # -- containers ----------------------------------------------------------------------------------------------------
 
     def list_(self, v: ListObj) -> str:
         if id(v) in self.two_phase or v.cls is not list:
@@ -220,7 +220,7 @@ class Rebuilder:
     def slice_(self, v: SliceObj) -> str:
         return self.assign(v, f"slice({self.many(v.items)})")
 
-    # -- objects ----------------------------------------------------------------------------------------------------------------
+    # -- objects -------------------------------------------------------------------------------------------------------
 
     def attributes(self, v: Obj, name: str) -> None:
         """Set the attributes of a made object, past its class's own `__setattr__`."""
@@ -306,7 +306,7 @@ class Rebuilder:
     def super_(self, v: Super) -> str:
         return self.assign(v, f"super({self.constant(v.start)}, {self.get(v.self)})")
 
-    # -- iterators --------------------------------------------------------------------------------------------------------------
+    # -- iterators -----------------------------------------------------------------------------------------------------
 
     def seq_iter(self, v: SeqIter) -> str:
         if v.seq is None:

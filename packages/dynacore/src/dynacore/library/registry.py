@@ -10,7 +10,8 @@ Keys are the callables themselves, by identity. Python functions may have rules 
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 RULES: dict[int, Callable] = {}
 POLYFILLS: dict[int, Any] = {}

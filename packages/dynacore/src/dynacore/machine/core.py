@@ -86,7 +86,7 @@ class Machine(Objects):
         super().__init__()
         self.graph = graph_factory(self)
 
-    # -- the start --------------------------------------------------------------------------------------------------------
+    # -- the start -----------------------------------------------------------------------------------------------------
 
     def enter(self, frame: Frame, state: list[Any], index: int, handlers: tuple[int, ...], drop: bool) -> None:
         """Stand at instruction `index` of the outermost frame with the state of a `Point`."""
@@ -170,7 +170,7 @@ class Machine(Objects):
         value = frame.slots[slot] = self.wrap(pending.obj, pending.source)  # type: ignore[union-attr, arg-type]
         return value
 
-    # -- frames ---------------------------------------------------------------------------------------------------------
+    # -- frames --------------------------------------------------------------------------------------------------------
 
     def push_frame(self, frame: Frame) -> Any:
         """Make `frame` the current one; its return value becomes the result of the caller's instruction."""
@@ -237,7 +237,7 @@ class Machine(Objects):
             raise
         return PUSHED
 
-    # -- exceptions -------------------------------------------------------------------------------------------------------
+    # -- exceptions ----------------------------------------------------------------------------------------------------
 
     def unwind(self, exc: ExcObj, finished: int = 0, again: bool = False) -> None:
         """Go to the innermost handler for `exc`; without any, the raising instruction is run for real.
@@ -327,7 +327,7 @@ class Machine(Objects):
             handled = None if self.is_none(outside) else outside
         return handled
 
-    # -- the loop ---------------------------------------------------------------------------------------------------------
+    # -- the loop ------------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Execute until the outermost frame returns (`Finished`) or an instruction can't be expressed (`Stopped`)."""

@@ -54,7 +54,7 @@ def python_type(value: Value) -> type:
 class Attributes:
     """getattr, setattr, delattr and what they rest on."""
 
-    # -- types ----------------------------------------------------------------------------------------------------------------
+    # -- types ---------------------------------------------------------------------------------------------------------
 
     def lookup_type(self, cls: type, name: str) -> Any:
         """What `_PyType_Lookup` finds for `name` on `cls`, guarded; MISSING when there is nothing."""
@@ -88,7 +88,7 @@ class Attributes:
             return self.const(found)
         return self.wrap(found, self.class_source(cls).child("mro", name))
 
-    # -- reading --------------------------------------------------------------------------------------------------------------
+    # -- reading -------------------------------------------------------------------------------------------------------
 
     def getattr(self, v: Value, name: str) -> Value:
         """`v.name`; PUSHED when Python code has to run for it."""

@@ -140,7 +140,7 @@ class Calls:
         result.items = {o: self.const(o) for o in obj}
         return result
 
-    # -- classes ------------------------------------------------------------------------------------------------------------------
+    # -- classes -------------------------------------------------------------------------------------------------------
 
     def call_type(self, f: Known, args: list[Value], kwargs: dict[str, Value]) -> Any:
         """Make an instance: `type.__call__`, unless the metaclass has its own."""
@@ -191,7 +191,7 @@ class Calls:
                 self.throw(TypeError, *error.args)
         return Obj(cls)
 
-    # -- raising --------------------------------------------------------------------------------------------------------------------
+    # -- raising -------------------------------------------------------------------------------------------------------
 
     def throw(self, cls: type[BaseException], *args: Any, **fields: Any) -> NoReturn:
         """Raise an exception of the program; `fields` are attributes that C sets on it."""

@@ -209,7 +209,7 @@ class Compare:
                 return same
         return True
 
-    # -- keys ---------------------------------------------------------------------------------------------------------------------
+    # -- keys ----------------------------------------------------------------------------------------------------------
 
     def key_of(self, v: Value) -> Any:
         """What stands for `v` among the keys of a dict or set value: equal keys are equal here."""

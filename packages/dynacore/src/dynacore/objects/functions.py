@@ -161,7 +161,7 @@ class Functions:
                     raise Break("call-arguments", code.co_qualname)
                 slots[i] = found
 
-    # -- cells and fields -------------------------------------------------------------------------------------------------------
+    # -- cells and fields ----------------------------------------------------------------------------------------------
 
     def cell_contents(self, cell: Cell) -> Value | None:
         """What a cell holds; None when it is unbound."""

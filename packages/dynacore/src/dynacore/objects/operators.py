@@ -175,7 +175,7 @@ class Operators:
         self.frames.pop()
         return self.push_python(not_in_python, [a])
 
-    # -- truth --------------------------------------------------------------------------------------------------------------------
+    # -- truth ---------------------------------------------------------------------------------------------------------
 
     def truth(self, v: Value) -> Any:
         """`bool(v)` as a Python bool; PUSHED when Python code has to run (its result is a bool value)."""

@@ -76,7 +76,7 @@ class Wrapping:
         self.relations: list[tuple] = []  # ("same", source, source), ("rel", text, operands, outcome)
         self.steps_host: list[tuple] = []  # host calls of the entry, in order
 
-    # -- constants ----------------------------------------------------------------------------------------------------------
+    # -- constants -----------------------------------------------------------------------------------------------------
 
     def const(self, obj: Any) -> Value:
         """The value of an object that needs no source: an immutable literal, or an object used by identity."""
@@ -140,7 +140,7 @@ class Wrapping:
             return self.specialise(value).value
         raise Break("not-constant", f"{value.cls.__name__}")
 
-    # -- objects from outside -------------------------------------------------------------------------------------------------
+    # -- objects from outside ------------------------------------------------------------------------------------------
 
     def wrap(self, obj: Any, source: Source) -> Value:
         """The value of a real object found at `source`; one value per object, however it is reached."""
@@ -235,7 +235,7 @@ class Wrapping:
         args.check("len", len(obj.args))
         return [self.wrap(item, args.child("item", i)) for i, item in enumerate(obj.args)]
 
-    # -- bookkeeping --------------------------------------------------------------------------------------------------------
+    # -- bookkeeping ---------------------------------------------------------------------------------------------------
 
     def pin(self, value: Value) -> None:
         """Rely on the identity of a real object."""

@@ -19,6 +19,7 @@ from .config import config
 from .emit.entry import Emitted, Restart, write_entry
 from .errors import DynacoreError, FullGraphError, InternalError, RecompileLimitError
 from .graph.builder import Graph
+from .graph.failures import Failing, Recovery
 from .graph.state import capture_allowed
 from .guards.plan import Plan
 from .guards.twin import evaluate
@@ -111,8 +112,8 @@ class Owner:
         if not data.told:
             data.told = True
             text = (
-                f"recompile limit ({config.recompile_limit}) reached at\n  {data.describe()}\n  last guard that failed: "
-                f"{failure or 'unknown'}\n  Calls that no entry fits now run as plain Python. Make the value constant, "
+                f"recompile limit ({config.recompile_limit}) reached at\n  {data.describe()}\n"
+                f"  last guard that failed: {failure or 'unknown'}\n  Calls that no entry fits now run as plain Python. Make the value constant, "
                 "pass it as a tensor, or raise dynacore.config.recompile_limit."
             )
             if config.fail_on_recompile_limit or self.options.fullgraph and config.fail_on_recompile_limit:
@@ -135,8 +136,8 @@ class Owner:
             raise InternalError(f"internal error while capturing {data.where.code.co_qualname}: {error!r}") from error
         logs.warn_once(
             ("internal", type(error), str(error)),
-            f"internal error while capturing\n  {data.describe()}\n  {type(error).__name__}: {error}\n  The frame runs as plain Python. "
-            "Please report this with the program, and with dynacore.config.on_internal_error = 'raise' for the traceback.",
+            f"internal error while capturing\n  {data.describe()}\n  {type(error).__name__}: {error}\n"
+            "  The frame runs as plain Python. Please report this with the program, and with dynacore.config.on_internal_error = 'raise' for the traceback.",
         )
 
     def reset(self) -> None:
@@ -218,6 +219,8 @@ class Capture:
         """Compile the graph, build the guards, add the entry."""
         if emitted.graph is not None:
             self.compile_graph(emitted)
+        if emitted.recovery is not None:
+            emitted.namespace["recover"] = self.recovery(machine, emitted.recovery)
         machine.keep_apart()
         plan = Plan(machine.root, emitted.handed, machine.relations)
         guards = _C.Guards(plan.tree, len(plan.handed))
@@ -242,6 +245,12 @@ class Capture:
             emitted.n_outputs,
             lambda f: names.__setitem__("graph", f),
         )
+
+    def recovery(self, machine: Machine, failing: Failing) -> Recovery:
+        """What the entry calls when its graph raises."""
+        point = self.point
+        plain = _C.Point(None, point.fallback, code=point.code, line=point.line, data=point.data)
+        return Recovery(failing, machine.graph.before, lambda state: _C.Continuation([(plain, state)]), point.data)
 
     def verify(self, plan: Plan) -> None:
         """The guards of a new entry must hold for the state that it was made from."""
@@ -284,9 +293,7 @@ def without_frames(outcome: Any) -> Any:
 
 def compile_function(function: FunctionType, options: Options) -> Any:
     """The compiled form of a Python function."""
-    owner = Owner(function, options)
-    compiled = _C.Compiled(function, owner.start)
-    return compiled
+    return _C.Compiled(function, Owner(function, options).start)
 
 
 def reset() -> None:

@@ -1,15 +1,17 @@
-"""An entry's function: host calls, the graph, the effects, then the result or the hard instruction and a continuation."""
+"""An entry's function: host calls, the graph, the effects, then the result or a hard instruction and what follows."""
 
 from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from itertools import pairwise
 from types import CodeType, FunctionType
 from typing import Any
 
 from bytecode_models import Op
 
 from .. import _C, logs
+from ..graph import failures
 from ..library.registry import STANDS_FOR
 from ..machine.core import FRAME_READERS, Finished, Frame, Machine, Stopped
 from ..objects.wrapping import base_layout
@@ -57,6 +59,7 @@ class Emitted:
     handed: list[Source]
     boxed: bool  # the function gets its objects in one list, which it empties
     graph: Any  # GraphModule or None
+    recovery: failures.Failing | None  # how to go on when the graph raises
     inputs: list[Value]
     n_outputs: int
     code: CodeType  # whose name and file the function shows
@@ -101,6 +104,10 @@ class Emitter(Rebuilder):
         """The whole function."""
         m = self.m
         host = self.host_lines()
+        recovery = failures.failing(m.graph.fx, repeatable=not host)
+        if recovery is not None and recovery.repeatable:
+            for source in m.given_at:
+                self.hand(source)
         self.escaping = escaping_generators(m)
         self.effects()
         if isinstance(outcome, Finished):
@@ -109,7 +116,7 @@ class Emitter(Rebuilder):
             self.stop(outcome.cause)
         self.refuse_dropped_generators()
         graph, inputs = m.graph.finish(self.outputs) if m.graph.needed(self.outputs) else (None, [])
-        calls = [self.graph_call(inputs)] if graph is not None else []
+        calls = self.graph_call(inputs, recovery) if graph is not None else []
         boxed = isinstance(outcome, Stopped)
         frame = m.frames[-1] if m.frames else m.outermost
         return Emitted(
@@ -118,6 +125,7 @@ class Emitter(Rebuilder):
             self.handed,
             boxed,
             graph,
+            recovery,
             inputs,
             len(self.outputs),
             frame.code,
@@ -144,14 +152,29 @@ class Emitter(Rebuilder):
         lines, self.lines = self.lines, []
         return lines
 
-    def graph_call(self, inputs: list[Value]) -> str:
-        """The line that runs the graph."""
+    def graph_call(self, inputs: list[Value], recovery: failures.Failing | None) -> list[str]:
+        """The lines that run the graph."""
         outputs = "".join(f"t{i}, " for i in range(len(self.outputs)))
         kept, self.lines = self.lines, []
         arguments = ", ".join([self.get(v) for v in inputs])
         assert not self.lines, "a graph's input is an object of the call"
         self.lines = kept
-        return f"{outputs}{'= ' if outputs else ''}graph({arguments})"
+        call = f"{outputs}{'= ' if outputs else ''}graph({arguments})"
+        if recovery is None:
+            return [call]
+        changed = ", ".join([self.get(v) for v in inputs if v.node in recovery.changed])
+        unchanged = f"versions({changed}) == before" if changed else "True"
+        state = ", ".join(map(self.hand, self.m.given_at)) if recovery.repeatable else ""
+        return [
+            *([f"before = versions({changed})"] if changed else []),
+            "try:",
+            f"    {call}",
+            "except BaseException as error:",
+            f"    other = recover(error, [{state}], {unchanged})",
+            "    if other is None:",
+            "        raise",
+            "    return other",
+        ]
 
     def namespace(self) -> dict[str, Any]:
         """The globals of the entry's function."""
@@ -164,6 +187,7 @@ class Emitter(Rebuilder):
         }
         names.update(
             NAMESPACE,
+            versions=failures.versions,
             Continuation=_C.Continuation,
             set_handled=_C.set_handled_exception,
             with_methods=with_methods,
@@ -272,7 +296,7 @@ class Emitter(Rebuilder):
 
     def refuse_generators(self, frames: list[Frame]) -> None:
         """A break inside a generator to which another one delegates moves to the instruction that delegates."""
-        for caller, frame in zip(frames, frames[1:]):
+        for caller, frame in pairwise(frames):
             if frame.gen is not None and caller.ins.op is Op.SEND:
                 raise Restart((caller.code, caller.ins.index), Break("generator-unsupported", frame.code.co_qualname))
 

@@ -1,7 +1,7 @@
 """The hard instruction as plain Python: one template per neutral operation.
 
-A template sees the operands as expressions and says how many it pops, the statements that run it, and what lies on the stack
-afterwards. An operation without a template is run by the interpreter together with the rest of its frame.
+A template sees the operands as expressions and says how many it pops, the statements that run it, and what lies on the
+stack afterwards. An operation without a template is run by the interpreter together with the rest of its frame.
 """
 
 from __future__ import annotations

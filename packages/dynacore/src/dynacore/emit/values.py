@@ -282,11 +282,8 @@ class Rebuilder:
     def function(self, v: Func) -> str:
         closure = f"({self.many(v.closure)},)" if v.closure else "None"
         defaults = self.get(v.defaults) if v.defaults is not None else "None"
-        name = self.assign(
-            v,
-            f"{self.constant(types.FunctionType)}({self.constant(v.code)}, {self.get(v.globals)}, {v.name!r}, {defaults}, {closure})",
-            "f",
-        )
+        arguments = f"{self.constant(v.code)}, {self.get(v.globals)}, {v.name!r}, {defaults}, {closure}"
+        name = self.assign(v, f"{self.constant(types.FunctionType)}({arguments})", "f")
         self.open.discard(id(v))
         self.lines.append(f"{name}.__qualname__ = {v.qualname!r}")
         if v.kwdefaults is not None:
@@ -353,10 +350,9 @@ class Rebuilder:
         slots = ", ".join("UNBOUND_SLOT" if s is None else self.get(s) for s in frame.slots)
         stack = self.many(frame.stack)
         handled = self.get(frame.handled[-1]) if frame.handled else None
+        where = f"{self.constant(frame.code)}, {frame.pc}, {self.get(frame.globals)}"
         return self.assign(
-            v,
-            f"{self.constant(resume_generator)}({self.constant(frame.code)}, {frame.pc}, {self.get(frame.globals)}, [{slots}], [{stack}], "
-            f"handled={handled})",
+            v, f"{self.constant(resume_generator)}({where}, [{slots}], [{stack}], handled={handled})"
         )
 
     def call_again(self, v: GenObj) -> str:
@@ -377,6 +373,7 @@ class Rebuilder:
 def ended(cls: type) -> Any:
     """An iterator of that class that has come to its end."""
     empty: Any
+    iterator: Any
     for empty in ([], (), {}, {}.values(), {}.items(), set(), "", "é", b"", bytearray(), range(0)):
         for iterator in (iter(empty), reversed(empty) if hasattr(empty, "__reversed__") else None):
             if type(iterator) is cls:

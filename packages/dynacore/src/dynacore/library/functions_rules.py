@@ -81,10 +81,10 @@ def signature_value(m: Any, real: inspect.Signature) -> Value:
 
 @rule(type(functools.lru_cache(len)).__call__)
 def cached_call(m: Any, self: Value, /, *args: Value, **kwargs: Value) -> Value:
-    """A cached function of an installed library, called with constants ("is this package there?"): its answer is a fact.
+    """A cached function of an installed library, called with constants ("is this package there?"): its answer is true.
 
-    What isn't an immutable constant is the object in the cache, and is looked at there. A cache of the user's own is left alone:
-    how often it was asked, and when its function ran, can be seen.
+    What isn't an immutable constant is the object in the cache, and is looked at there. A cache of the user's own is
+    left alone: how often it was asked, and when its function ran, can be seen.
     """
     wrapper = m.constant_of(self)
     function = getattr(wrapper, "__wrapped__", None)

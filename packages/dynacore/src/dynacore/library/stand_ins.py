@@ -13,7 +13,7 @@ from typing import Any
 from .registry import STANDS_FOR
 
 #: the modules that expressions may use
-MODULES = {"builtins": builtins, "collections": collections, "functools": functools, "itertools": itertools, "operator": operator}
+MODULES = {module.__name__: module for module in (builtins, collections, functools, itertools, operator)}
 
 
 def expression(cls: Any, attributes: Iterable[str]) -> str:

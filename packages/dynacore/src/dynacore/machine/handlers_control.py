@@ -413,9 +413,8 @@ def match_class_in_python(subject, cls, names, positional, /):
         else:
             args = cls.__match_args__ if hasattr(cls, "__match_args__") else ()
             if len(args) < positional:
-                raise TypeError(
-                    f"{cls.__name__}() accepts {len(args)} positional sub-pattern{'' if len(args) == 1 else 's'} ({positional} given)"
-                )
+                accepted = f"{len(args)} positional sub-pattern{'' if len(args) == 1 else 's'}"
+                raise TypeError(f"{cls.__name__}() accepts {accepted} ({positional} given)")
             for name in args[:positional]:
                 if not hasattr(subject, name):
                     return None

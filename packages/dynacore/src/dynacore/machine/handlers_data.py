@@ -349,7 +349,7 @@ def append(m: Machine, f: Frame, i: Instr) -> None:
 
 @handles(Op.EXTEND)
 def extend(m: Machine, f: Frame, i: Instr) -> None:
-    """`[*x]`, `{*x}`, `{**x}`, and the arguments of `f(*x, **y)`: a Python loop runs where iteration needs Python code."""
+    """`[*x]`, `{*x}`, `{**x}`, and the arguments of `f(*x, **y)`: a Python loop where iteration needs Python code."""
     source = f.stack.pop()
     owner: Any = f.stack[-i.b]
     if i.a in ("dict_update", "dict_merge"):

@@ -90,7 +90,7 @@ class Attributes:
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
-    def getattr(self, v: Value, name: str) -> Value:
+    def getattr(self, v: Value, name: str) -> Any:
         """`v.name`; PUSHED when Python code has to run for it."""
         kind = type(v)
         if kind is Super:
@@ -133,7 +133,7 @@ class Attributes:
         return f"'{python_type(v).__name__}' object has no attribute '{name}'"
 
     def generic_getattr(self, v: Value, cls: type, name: str, hook: Any = None) -> Any:
-        """`PyObject_GenericGetAttr`, without the error. `hook` is what an AttributeError of a getter in Python leads to."""
+        """`PyObject_GenericGetAttr`, without the error. `hook` is where an AttributeError of a getter in Python leads."""
         found = self.lookup_type(cls, name)
         descriptor = found is not MISSING and self.is_descriptor(found)
         if descriptor and self.is_data(found):
@@ -277,7 +277,7 @@ class Attributes:
         return (found.__objclass__.__name__, found.__name__) in STABLE_FIELDS
 
     def model_field(self, v: Value, name: str) -> Any:
-        """Fields of C objects that we model: functions, methods, cells, generators, exceptions, `__class__`, `__dict__`."""
+        """Fields of C objects that we model: of functions, cells, generators, exceptions; `__class__` and `__dict__`."""
         if name == "__class__":
             return self.const(python_type(v))
         if name == "__dict__":
@@ -316,7 +316,7 @@ class Attributes:
         raise Break("attribute-unknown", f"{v.cls.__name__}.{name}")
 
     def chained(self, v: ExcObj, before: ExcObj) -> None:
-        """Make `before` the context of `v`, where it may not come again in its own chain: as `_PyErr_SetObject` does."""
+        """Make `before` the context of `v`, which may not come again in that chain: as `_PyErr_SetObject` does."""
         link: Any = before
         while isinstance(link, ExcObj):
             # A real exception can't refer to one made here, but through what was set here.
@@ -397,7 +397,7 @@ FUNCTION_FIELDS = frozenset(
 )
 
 
-#: type -> whether its instances' attributes are (read, written) by the generic algorithm; for types that have no Python hook
+#: type -> whether its instances' attributes are (read, written) by the generic algorithm; for types without a Python hook
 generic_slots = functools.lru_cache(maxsize=4096)(attribute_slots)
 
 

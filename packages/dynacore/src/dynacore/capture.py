@@ -106,15 +106,15 @@ class Owner:
         if failure is not None:
             logs.emit("recompiles", f"recompiling {data.where.code.co_qualname}\n  {data.describe()}\n  {failure}")
         for entry in point.entries:
-            data.dynamic.update(scalar.steps for scalar in entry.data if scalar.varied(state))
+            data.dynamic.update(entry.data.varied(state))
         if len(point.entries) < config.recompile_limit:
             return True
         if not data.told:
             data.told = True
             text = (
                 f"recompile limit ({config.recompile_limit}) reached at\n  {data.describe()}\n"
-                f"  last guard that failed: {failure or 'unknown'}\n  Calls that no entry fits now run as plain Python. Make the value constant, "
-                "pass it as a tensor, or raise dynacore.config.recompile_limit."
+                f"  last guard that failed: {failure or 'unknown'}\n  Calls that no entry fits now run as plain Python. "
+                "Make the value constant, pass it as a tensor, or raise dynacore.config.recompile_limit."
             )
             if config.fail_on_recompile_limit or self.options.fullgraph and config.fail_on_recompile_limit:
                 raise RecompileLimitError(text)
@@ -125,7 +125,8 @@ class Owner:
         """The failure of the newest entry, by the Python twin."""
         entry = point.entries[0]
         try:
-            return evaluate(entry.guards.tree, entry.guards.n_handed, state)[1]
+            failure = evaluate(entry.guards.tree, entry.guards.n_handed, state, state_names(point))[1]
+            return entry.data.other_tensor(state) or failure if failure is not None else None
         except Exception:
             return None
 
@@ -137,7 +138,8 @@ class Owner:
         logs.warn_once(
             ("internal", type(error), str(error)),
             f"internal error while capturing\n  {data.describe()}\n  {type(error).__name__}: {error}\n"
-            "  The frame runs as plain Python. Please report this with the program, and with dynacore.config.on_internal_error = 'raise' for the traceback.",
+            "  The frame runs as plain Python. Please report this with the program, and with "
+            "dynacore.config.on_internal_error = 'raise' for the traceback.",
         )
 
     def reset(self) -> None:
@@ -200,6 +202,7 @@ class Capture:
         if at_start:
             machine.root.child("const", self.owner.function).check("func_code", where.code)
         frame = Frame(decode(where.code), machine.globals_of(data.globals), closure, where.trusted)
+        machine.root.key = state_names(self.point)
         machine.enter(frame, self.state, where.index, where.handlers, where.drop)
         try:
             machine.run()
@@ -224,7 +227,7 @@ class Capture:
         machine.keep_apart()
         plan = Plan(machine.root, emitted.handed, machine.relations)
         guards = _C.Guards(plan.tree, len(plan.handed))
-        entry = _C.Entry(guards, emitted.function(len(plan.handed)), boxed=emitted.boxed, data=plan.scalars)
+        entry = _C.Entry(guards, emitted.function(len(plan.handed)), boxed=emitted.boxed, data=plan.facts)
         if config.verify:
             self.verify(plan)
         self.point.add(entry)
@@ -281,6 +284,11 @@ class Capture:
             logs.emit("guards", "\n".join(f"  {source}: {name} {argument!r}" for source, name, argument in checks))
         if logs.enabled("bytecode"):
             logs.emit("bytecode", "\n".join(listing(decode(where.code), where.code)))
+
+
+def state_names(point: Any) -> tuple[str, ...]:
+    """What the items of a point's state are called: parameters at a start, all slots inside a function."""
+    return decode(point.data.where.code).names
 
 
 def without_frames(outcome: Any) -> Any:

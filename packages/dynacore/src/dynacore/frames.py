@@ -29,7 +29,7 @@ class Frame:
     """Locals, value stack and position of one activation.
 
     `slots` has one item per local, cell and free variable (None: unbound); cells hold `values.Cell`. `pc` is the index
-    of the next instruction, `ins` the one being executed and `saved` the stack before it, so that a break can restore it.
+    of the next instruction, `ins` the one being executed and `saved` the stack before it: a break can restore it.
     """
 
     __slots__ = (

@@ -133,7 +133,7 @@ class Attributes:
         return f"'{python_type(v).__name__}' object has no attribute '{name}'"
 
     def generic_getattr(self, v: Value, cls: type, name: str, hook: Any = None) -> Any:
-        """`PyObject_GenericGetAttr`, without the error. `hook` is where an AttributeError of a getter in Python leads."""
+        """`PyObject_GenericGetAttr`, without the error. `hook` answers for an AttributeError of a getter in Python."""
         found = self.lookup_type(cls, name)
         descriptor = found is not MISSING and self.is_descriptor(found)
         if descriptor and self.is_data(found):
@@ -277,7 +277,7 @@ class Attributes:
         return (found.__objclass__.__name__, found.__name__) in STABLE_FIELDS
 
     def model_field(self, v: Value, name: str) -> Any:
-        """Fields of C objects that we model: of functions, cells, generators, exceptions; `__class__` and `__dict__`."""
+        """Fields of C objects that we model: functions, cells, generators, exceptions; `__class__` and `__dict__`."""
         if name == "__class__":
             return self.const(python_type(v))
         if name == "__dict__":
@@ -397,7 +397,7 @@ FUNCTION_FIELDS = frozenset(
 )
 
 
-#: type -> whether its instances' attributes are (read, written) by the generic algorithm; for types without a Python hook
+#: type without a Python hook -> whether its instances' attributes are (read, written) by the generic algorithm
 generic_slots = functools.lru_cache(maxsize=4096)(attribute_slots)
 
 

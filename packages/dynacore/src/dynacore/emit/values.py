@@ -373,9 +373,9 @@ class Rebuilder:
 def ended(cls: type) -> Any:
     """An iterator of that class that has come to its end."""
     empty: Any
-    iterator: Any
     for empty in ([], (), {}, {}.values(), {}.items(), set(), "", "é", b"", bytearray(), range(0)):
-        for iterator in (iter(empty), reversed(empty) if hasattr(empty, "__reversed__") else None):
+        reverse: Any = reversed(empty) if hasattr(empty, "__reversed__") else None
+        for iterator in (iter(empty), reverse):
             if type(iterator) is cls:
                 next(iterator, None)
                 return iterator

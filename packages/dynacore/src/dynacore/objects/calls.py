@@ -39,7 +39,7 @@ class Calls:
         return self.call(method, args, kwargs)
 
     def call_known(self, f: Known, args: list[Value], kwargs: dict[str, Value]) -> Any:
-        """Call a real object: by rule, as a torch operation, by inlining, by folding; else it is left to the interpreter."""
+        """Call a real object: by rule, as a torch operation, by inlining, by folding; else the interpreter does."""
         obj = f.obj
         key = id(obj)
         rule = RULES.get(key)

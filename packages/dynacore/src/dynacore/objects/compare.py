@@ -123,7 +123,7 @@ class Compare:
                 return False
             raise Break("operator-unknown", "identity of a number")
         if type(a) is Const and type(b) is Const:
-            if a.cls is not b.cls or not a.value == b.value and a.cls in ORDINARY:
+            if a.cls is not b.cls or a.value != b.value and a.cls in ORDINARY:
                 return False
             if a.cls in SINGLETONS or a.cls is int and -5 <= a.value <= 256:
                 return a.value is b.value
@@ -243,7 +243,7 @@ class Compare:
 
 def not_equal_in_python(a, b, /):
     """`object.__ne__`: the inverse of `==`."""
-    return not a == b
+    return not a == b  # noqa: SIM201 — a != b would call this again
 
 
 def compare_in_python(first, a, b, second, c, d, symbol, /):

@@ -264,4 +264,4 @@ def len_truth_in_python(method, v, /):
 
 def not_in_python(v, /):
     """`not v`."""
-    return False if v else True
+    return False if v else True  # noqa: SIM211 — `not v` would call this again

@@ -59,7 +59,7 @@ class Subscripts:
             raise Break("tensor-to-python", "a tensor as an index")
         return None
 
-    def sequence_item(self, v: Any, key: Value) -> Value:
+    def sequence_item(self, v: Any, key: Value) -> Any:
         """An item or slice of a list or tuple."""
         index = self.index_of(key)
         name = "list" if isinstance(v, ListObj) else "tuple"
@@ -186,7 +186,7 @@ class Subscripts:
 
 def contains_in_python(method, v, item, /):
     """`in` by `__contains__`."""
-    return True if method(v, item) else False
+    return True if method(v, item) else False  # noqa: SIM210 — a jump asks for the truth, without a call of bool
 
 
 def search_in_python(v, item, /):

@@ -82,8 +82,8 @@ class OwnerAttributes:
             raise Break("attribute-unknown", f"method.{name}")
         return self.getattr(v.func, name)
 
-    def module_getattr(self, v: Known, name: str) -> Value:
-        """An attribute of a module: its dict, its class (lazy modules have their own), its `__getattr__`, its class's."""
+    def module_getattr(self, v: Known, name: str) -> Any:
+        """An attribute of a module: from its dict, its class (lazy modules have their own) or a `__getattr__`."""
         namespace, cls = self.module_dict(v.obj), type(v.obj)
         on_class = self.lookup_type(cls, name)
         descriptor = on_class is not MISSING and self.is_descriptor(on_class)
@@ -107,7 +107,7 @@ class OwnerAttributes:
         """The namespace of a module."""
         return self.wrap(module.__dict__, self.root.child("const", module.__dict__))  # type: ignore[return-value]
 
-    def super_getattr(self, v: Super, name: str) -> Value:
+    def super_getattr(self, v: Super, name: str) -> Any:
         """`super.__getattribute__`."""
         if name == "__class__":
             return self.const(super)
@@ -121,7 +121,7 @@ class OwnerAttributes:
                 return self.get_for_super(found, v, name)
         self.throw(AttributeError, f"'super' object has no attribute '{name}'", name=name, obj=v)
 
-    def get_for_super(self, found: Any, v: Super, name: str) -> Value:
+    def get_for_super(self, found: Any, v: Super, name: str) -> Any:
         """Bind what super found to the receiver (or to the class in a classmethod)."""
         if isinstance(v.self, Known) and v.self.obj is v.kind:
             if type(found) is FUNCTION:
@@ -133,7 +133,7 @@ class OwnerAttributes:
             return self.const(found)
         return self.get_descriptor(found, v.self, v.kind, name)
 
-    def tensor_getattr(self, v: Tensor, name: str) -> Value:
+    def tensor_getattr(self, v: Tensor, name: str) -> Any:
         """An attribute of a tensor: metadata, a method, or what the user put there."""
         own = v.attrs.get(name)
         if own is not None and own is not DELETED:

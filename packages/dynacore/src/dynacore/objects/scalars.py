@@ -26,7 +26,7 @@ class Scalars:
         return self.specialise(made) if made.depth > DEEP else made
 
     def host_call(self, function: Value, args: list[Value], kwargs: dict[str, Value], example: Any) -> Host:
-        """Have the entry call `function`, before its graph, in program order; the result is a scalar of `example`'s type."""
+        """Have the entry call `function`, before its graph, in program order; the result is a scalar like `example`."""
         if self.graph.n_ops and self.touched:
             # The call must not see objects in a state from before changes that the entry has yet to write back.
             raise Break("host-value-branch", "call after changes")

@@ -1,7 +1,7 @@
-"""A generator that captured code resumes: where it stands, as a point and a state instead of a frame of the interpreter.
+"""A generator that captured code resumes: where it stands, as a point and a state, not a frame of the interpreter.
 
-An entry makes one where a generator of captured code has to outlive it inside the captured function. Entries behind it go
-on inside the generator's body. Whoever else takes it as an iterator gets the interpreter's own generator, made then.
+An entry makes one where a generator of captured code has to outlive it inside the captured function. Entries behind it
+go on inside the generator's body. Whoever else takes it as an iterator gets the interpreter's own generator, made then.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from . import _C
 
 
 class Suspended:
-    """`point` and `state` say where it stands; None while it runs and when it is finished. `real` is the generator made of it."""
+    """`point` and `state` say where it stands: None while it runs and once finished. `real` is the generator made of it."""
 
     __slots__ = ("__weakref__", "point", "real", "state")
 

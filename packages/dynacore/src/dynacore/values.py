@@ -26,7 +26,7 @@ class Value:
 
 
 class Const(Value):
-    """A constant known by value: None, numbers, strings, bytes, tuples and frozensets of them, ranges, slices, NumPy scalars."""
+    """A constant known by value: None, numbers, str, bytes, tuples and frozensets of them, ranges, slices, NumPy scalars."""
 
     __slots__ = ("value",)
 
@@ -161,8 +161,8 @@ class Obj(Value):
 class ListObj(Obj):
     """A list, or an instance of a subclass of list or deque; `items` is its whole contents.
 
-    A list from outside is read, and its length assumed, when somebody asks for its items (`loader`). Until then what the
-    program appends is in `tail`.
+    A list from outside is read, and its length assumed, when somebody asks for its items (`loader`). Until then what
+    the program appends is in `tail`.
     """
 
     __slots__ = ("contents", "loader", "tail")

@@ -374,8 +374,8 @@ def ended(cls: type) -> Any:
     """An iterator of that class that has come to its end."""
     empty: Any
     for empty in ([], (), {}, {}.values(), {}.items(), set(), "", "é", b"", bytearray(), range(0)):
-        reverse: Any = reversed(empty) if hasattr(empty, "__reversed__") else None
-        for iterator in (iter(empty), reverse):
+        iterators: list[Any] = [iter(empty), reversed(empty) if hasattr(empty, "__reversed__") else None]
+        for iterator in iterators:
             if type(iterator) is cls:
                 next(iterator, None)
                 return iterator

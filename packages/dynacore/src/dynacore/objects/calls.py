@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..library import folding
@@ -16,6 +17,8 @@ from .wrapping import FUNCTION
 
 class Calls:
     """`f(*args, **kwargs)`, and raising."""
+
+    raise_from: Callable[[ExcObj], NoReturn]  # the machine's
 
     def call(self, f: Value, args: list[Value], kwargs: dict[str, Value]) -> Any:
         """The result of the call, or PUSHED when a frame was pushed that will produce it."""

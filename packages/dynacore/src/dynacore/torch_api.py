@@ -142,7 +142,7 @@ def global_state_check() -> Callable[[], bool]:
 
 
 def tensor_checker(specs: Sequence[Any]) -> Callable[..., bool]:
-    """A C callable over one tensor per spec: whether type, dtype, device, shape, strides, requires_grad are as there."""
+    """A C callable over a tensor per spec: whether type, dtype, device, shape, strides, requires_grad are as there."""
     guards = torch._C._dynamo.guards.TensorGuards(
         *[spec.example for spec in specs],
         dynamic_dims_sizes=[list(spec.shape) for spec in specs],

@@ -26,7 +26,7 @@ class Value:
 
 
 class Const(Value):
-    """A constant known by value: None, numbers, str, bytes, tuples and frozensets of them, ranges, slices, NumPy scalars."""
+    """A constant known by value: None, number, str, bytes, tuple or frozenset of them, range, slice, NumPy scalar."""
 
     __slots__ = ("value",)
 

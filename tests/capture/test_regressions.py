@@ -51,3 +51,68 @@ def test_break_behind_a_handler_in_an_instruction_without_a_line():
     for fail in (True, False, True):
         ours, plain = outcome(run, torch.ones(2), fail), outcome(program, torch.ones(2), fail)
         assert torch.equal(ours, plain) if isinstance(plain, torch.Tensor) else ours == plain
+
+
+class Box:
+    n = 0
+
+
+def embed_and_tell(x, i, log, box):
+    log.append("before")
+    box.n = len(log)
+    y = torch.nn.functional.embedding(i, x + 1)
+    log.append("after")
+    return y
+
+
+def embed_and_handle(x, i, log, box):
+    try:
+        log.append("before")
+        y = torch.nn.functional.embedding(i, x + 1)
+        log.append("after")
+    except IndexError as error:
+        log.append(str(error))
+        y = x * 0
+    finally:
+        log.append("finally")
+    return y
+
+
+def embed_behind_a_break(x, i, log, box):
+    with torch.no_grad(), torch.autocast("cpu"):
+        log.append(str(torch.is_grad_enabled()))
+        dynacore.graph_break()
+        x.sum().item()
+        return torch.nn.functional.embedding(i, x @ x)
+
+
+def change_behind_it(x, i, log, box):
+    with torch.no_grad():
+        y = torch.nn.functional.embedding(i, x)
+        x.add_(1)
+    return y
+
+
+@pytest.mark.parametrize("program", [embed_and_tell, embed_and_handle, embed_behind_a_break, change_behind_it])
+def test_graph_that_raises(program):
+    run = compiled(program)
+    for i in ([1], [7], [0], [-1]):
+        states = []
+        for function in (program, run):
+            log, box, x = [], Box(), torch.ones(3, 3)
+            result = outcome(function, x, torch.tensor(i), log, box)
+            modes = torch.is_grad_enabled(), torch.is_autocast_enabled("cpu")
+            states.append((repr(result), log, box.n, x.tolist(), modes))
+        assert states[0] == states[1]
+
+
+def test_graph_that_raises_leaves_the_modes_as_they_were():
+    def program(x, i):
+        with torch.no_grad(), torch.autocast("cpu"):
+            x.add_(1)
+            return torch.nn.functional.embedding(i, torch.rand(3, 3))
+
+    for function in (program, compiled(program)):
+        with pytest.raises(IndexError):
+            function(torch.ones(3, 3), torch.tensor([7]))
+        assert torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")

@@ -30,6 +30,7 @@ class Graph:
         self.fx = FxGraph()
         self.inputs: list[Tensor | Host] = []
         self.state = TorchState()
+        self.before = TorchState()
         self.where: tuple[str, int] = ("", 0)
         self.n_ops = 0
         self._after_inputs: Node | None = None

@@ -12,14 +12,28 @@ from typing import Any
 import torch
 
 from ..torch_api import (
+    autocast_nesting,
     dispatch_mode_depth,
     function_mode_depth,
     functorch_interpreter,
     global_state_check,
+    set_grad_enabled,
 )
 
 #: devices whose autocast settings are tracked
 AUTOCAST_DEVICES = ("cpu", "cuda", "xpu", "mps")
+
+
+#: functions that set what `TorchState` tracks; the last of them only forgets what can be computed again
+SETTERS = frozenset((
+    set_grad_enabled,
+    torch.set_autocast_enabled,
+    torch.set_autocast_dtype,
+    torch.set_autocast_cache_enabled,
+    torch.autocast_increment_nesting,
+    torch.autocast_decrement_nesting,
+    torch.clear_autocast_cache,
+))  # fmt: skip
 
 
 class TorchState:
@@ -39,6 +53,22 @@ class TorchState:
     def casts(self) -> bool:
         """Whether autocast is on for any device."""
         return True in self.autocast.values()
+
+    def restore(self, setters: frozenset) -> None:
+        """Give torch this state, as far as `setters` change it."""
+        if set_grad_enabled in setters:
+            set_grad_enabled(self.grad)
+        for device in AUTOCAST_DEVICES:
+            if torch.set_autocast_enabled in setters:
+                torch.set_autocast_enabled(device, self.autocast[device])
+            if torch.set_autocast_dtype in setters:
+                torch.set_autocast_dtype(device, self.autocast_dtype[device])
+        if torch.set_autocast_cache_enabled in setters:
+            torch.set_autocast_cache_enabled(self.autocast_cache)
+        while self.autocast_nesting is not None and autocast_nesting() > self.autocast_nesting:
+            torch.autocast_decrement_nesting()
+        if not setters.isdisjoint((torch.autocast_decrement_nesting, torch.clear_autocast_cache)):
+            torch.clear_autocast_cache()
 
 
 def torch_state_checks() -> list[tuple[Callable[[], Any], Any]]:

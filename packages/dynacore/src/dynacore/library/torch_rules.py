@@ -132,6 +132,7 @@ def change_nesting(m: Any, function: Any, by: int) -> Value:
     state = m.graph.state
     if state.autocast_nesting is None:
         state.autocast_nesting = m.constant_of(guarded(m, torch_api.autocast_nesting))
+        m.graph.before.autocast_nesting = state.autocast_nesting
     m.graph.state_call(function)
     state.autocast_nesting += by
     return Const(state.autocast_nesting)

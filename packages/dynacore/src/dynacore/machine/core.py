@@ -93,7 +93,7 @@ class Machine(Objects):
         self.outermost = frame
         self.frames.append(frame)
         self.open_scalars = index > 0
-        sources = [self.root.child("arg", i) for i in range(len(state))]
+        self.given_at = sources = [self.root.child("arg", i) for i in range(len(state))]
         if index and frame.program.is_generator:
             n = len(frame.slots)
             self.run_inside(frame, state[n], sources[n])

@@ -154,7 +154,7 @@ def test_recompilations_say_what_failed_and_both_values(graphs, caplog):
 
 
 @pytest.mark.parametrize(
-    ("artifact", "text"), [("guards", "arg"), ("graph", "add"), ("source", "def "), ("bytecode", "BINARY")]
+    ("artifact", "text"), [("guards", "x: tensor"), ("graph", "add"), ("source", "def "), ("bytecode", "BINARY")]
 )
 def test_other_artifacts(graphs, caplog, artifact, text):
     with dynacore.config.patch(logs=artifact):

@@ -70,6 +70,8 @@ class Source:
         """The path as a Python user would write it."""
         if self.parent is None:
             return "state"
+        if self.accessor == "arg" and self.parent.key and self.key < len(self.parent.key):
+            return self.parent.key[self.key]  # the root knows the names of the state's items
         return PATHS.get(self.accessor, "{parent}.<{accessor} {key}>").format(
             parent=self.parent if self.parent.parent is not None else "",
             accessor=self.accessor,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..graph.meta import TensorSpec
 from ..graph.state import torch_state_checks
 from ..sources import Source
 from ..torch_api import tensor_checker
@@ -11,13 +12,23 @@ from ..values import Host, Value
 from .twin import constants_equal, evaluate
 
 
-class Scalar:
-    """A number that an entry assumes constant; whether it was another one at a miss."""
+#: check -> what it is called where guards are counted
+KINDS = {
+    "is": "identity", "is_not": "identity", "type": "type", "eq": "value", "len": "length", "keys": "dict keys",
+    "has": "dict key", "lacks": "dict key", "mro_is": "class attribute", "mro_lacks": "class attribute",
+    "func_code": "function", "unbound_cell": "cell", "true": "predicate", "tensor": "tensor", "call0_is": "state",
+    "same": "aliasing", "differ": "aliasing", "rel": "relation",
+}  # fmt: skip
 
-    __slots__ = ("chain", "expected", "steps")
+
+class Place:
+    """Where something was found, to look there again at a miss."""
+
+    __slots__ = ("chain", "expected", "path", "steps")
 
     def __init__(self, source: Source, expected: Any):
         self.steps = source.steps
+        self.path = str(source)
         self.expected = expected
         chain: tuple = (source.accessor, source.key, (), 0, ())
         node = source.parent
@@ -26,14 +37,35 @@ class Scalar:
             node = node.parent
         self.chain = chain
 
-    def varied(self, state: list[Any]) -> bool:
-        """Whether the state has another number of the same type there."""
-        handed, _ = evaluate(self.chain, 1, state)
-        return (
-            handed is not None
-            and type(handed[0]) is type(self.expected)
-            and not constants_equal(handed[0], self.expected)
-        )
+    def look(self, state: list[Any]) -> list[Any]:
+        """What is there now, in a list; nothing where the way doesn't lead there any more."""
+        return evaluate(self.chain, 1, state)[0] or []
+
+
+class Facts:
+    """What an entry assumes of numbers and tensors, kept to learn from a miss and to tell about it."""
+
+    def __init__(self) -> None:
+        self.scalars: list[Place] = []
+        self.tensors: list[Place] = []
+
+    def varied(self, state: list[Any]) -> list[tuple]:
+        """The steps to numbers that are others of the same type now."""
+        return [
+            place.steps
+            for place in self.scalars
+            for now in place.look(state)
+            if type(now) is type(place.expected) and not constants_equal(now, place.expected)
+        ]
+
+    def other_tensor(self, state: list[Any]) -> str | None:
+        """The first tensor whose metadata differ, in words."""
+        for place in self.tensors:
+            for now in place.look(state):
+                found = repr(TensorSpec(now))
+                if found != repr(place.expected):
+                    return f"{place.path}: expected {place.expected!r}, found {found}"
+        return None
 
 
 class Plan:
@@ -44,7 +76,7 @@ class Plan:
         self.handed = list(handed)
         self.tensors: list[Any] = []
         self.kinds: dict[str, int] = {}
-        self.scalars: list[Scalar] = []  # numbers assumed constant
+        self.facts = Facts()
         self.relations = self.relation_checks(relations)
         children = tuple(node for node in (self.node(child) for child in root.children.values()) if node is not None)
         checks: list[tuple] = [("call0_is", pair) for pair in torch_state_checks()]
@@ -52,6 +84,11 @@ class Plan:
             checks.append(("tensors", tensor_checker(self.tensors)))
         checks += self.relations
         self.tree = ("root", None, tuple(checks), -1, children)
+
+    def count(self, check: str) -> None:
+        """Count a guard."""
+        kind = KINDS[check]
+        self.kinds[kind] = self.kinds.get(kind, 0) + 1
 
     def hand(self, source: Source) -> int:
         """The index of a handed object."""
@@ -74,7 +111,7 @@ class Plan:
                 check = ("rel", (condition(text, len(leaves), b), tuple(self.hand(leaf) for leaf in leaves)))
             if mark not in checks:
                 checks[mark] = check
-                self.kinds[kind] = self.kinds.get(kind, 0) + 1
+                self.count(kind)
         return list(checks.values())
 
     def node(self, source: Source) -> tuple | None:
@@ -82,12 +119,13 @@ class Plan:
         children = tuple(node for node in map(self.node, source.children.values()) if node is not None)
         checks = []
         for name, argument in source.checks.values():
-            self.kinds[name] = self.kinds.get(name, 0) + 1
+            self.count(name)
             if name == "eq" and type(argument) in (int, float):
-                self.scalars.append(Scalar(source, argument))
+                self.facts.scalars.append(Place(source, argument))
             if name == "tensor":
                 checks.append(("tensor", len(self.tensors)))
                 self.tensors.append(argument)
+                self.facts.tensors.append(Place(source, argument))
             else:
                 checks.append((name, argument))
         handed = self.index.get(id(source), -1)

@@ -25,7 +25,7 @@ from ..values import (
     Value,
 )
 from .attributes import MISSING
-from .wrapping import FUNCTION
+from .wrapping import FUNCTION, is_heap
 
 ITERATORS = {kind: type(iter(kind())) for kind in (list, tuple, dict, set, str, bytes)}
 SEQUENCE_ITERATOR = type(iter(type("", (), {"__getitem__": None})()))
@@ -98,7 +98,7 @@ class Iteration:
         method = self.lookup_type(it.cls, "__next__")
         if type(method) is FUNCTION and isinstance(it, Obj):
             return self.call_real_function(method, [it])
-        raise Break("iterate-unknown", it.cls.__name__)
+        raise Break("loop-resumed" if self.open_scalars and is_builtin_iterator(it.cls) else "iterate-unknown", it.cls.__name__)
 
     def next_of_sequence(self, it: SeqIter) -> Any:
         """A list or tuple iterator looks at the sequence as it is now."""
@@ -177,6 +177,11 @@ class Iteration:
     def rows(self, v: Tensor) -> list[Value]:
         """The rows of a tensor, as `unbind` gives them."""
         return list(self.graph.call(type(v.fake).unbind, [v], {}).items)
+
+
+def is_builtin_iterator(cls: type) -> bool:
+    """Whether a class is one of C's iterators: what a loop holds whose beginning ran before this entry."""
+    return cls.__module__ in ("builtins", "itertools") and not is_heap(cls)
 
 
 __all__ = ["END", "PUSHED", "Iteration"]

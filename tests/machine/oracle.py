@@ -136,8 +136,9 @@ class Walk:
     def attributes(self, obj):
         found = [(name, self(item)) for name, item in getattr(obj, "__dict__", {}).items()]
         for base in type(obj).__mro__:
+            slots = vars(base).get("__slots__", ())
             for name, slot in vars(base).items():
-                if type(slot) is types.MemberDescriptorType and name in vars(base).get("__slots__", ()) and hasattr(obj, name):
+                if type(slot) is types.MemberDescriptorType and name in slots and hasattr(obj, name):
                     found.append((name, self(getattr(obj, name))))
         return found
 
@@ -163,7 +164,7 @@ LAYOUTS = {
     types.CellType: cell_parts,
     functools.partial: lambda p: [p.func, p.args, p.keywords],
     types.MethodType: lambda m: [m.__func__, m.__self__],
-    types.BuiltinFunctionType: lambda f: [f.__name__, f.__self__ if not isinstance(f.__self__, types.ModuleType) else None],
+    types.BuiltinFunctionType: lambda f: [f.__name__, None if isinstance(f.__self__, types.ModuleType) else f.__self__],
     type({}.keys()): list,
     type({}.values()): list,
     type({}.items()): lambda items: [part for pair in items for part in pair],

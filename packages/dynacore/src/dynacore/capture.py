@@ -114,7 +114,8 @@ class Owner:
             text = (
                 f"recompile limit ({config.recompile_limit}) reached at\n  {data.describe()}\n"
                 f"  last guard that failed: {failure or 'unknown'}\n"
-                "  Calls that no entry fits now run as plain Python. Make the value constant, pass it as a tensor, or raise dynacore.config.recompile_limit."
+                "  Calls that no entry fits now run as plain Python. Make the value constant, pass it as a tensor, "
+                "or raise dynacore.config.recompile_limit."
             )
             if config.fail_on_recompile_limit or self.options.fullgraph and config.fail_on_recompile_limit:
                 raise RecompileLimitError(text)

@@ -370,12 +370,11 @@ class Rebuilder:
         return f"{self.get(v.func)}({', '.join(parts)})"
 
 
-def ended(cls: type) -> Any:
+def ended(cls: Any) -> Any:
     """An iterator of that class that has come to its end."""
     empty: Any
     for empty in ([], (), {}, {}.values(), {}.items(), set(), "", "é", b"", bytearray(), range(0)):
-        iterators: list[Any] = [iter(empty), reversed(empty) if hasattr(empty, "__reversed__") else None]
-        for iterator in iterators:
+        for iterator in (iter(empty), reversed(empty) if hasattr(empty, "__reversed__") else None):
             if type(iterator) is cls:
                 next(iterator, None)
                 return iterator

@@ -1,11 +1,10 @@
-"""Programs: classes, descriptors, super, attribute hooks, metaclasses, operators of user classes."""
+"""Programs: classes, descriptors, super, attribute hooks, metaclasses, subclasses of builtins."""
 
 from __future__ import annotations
 
 import abc
 import functools
 import types
-import weakref
 from collections import OrderedDict, defaultdict, deque
 
 from machine.oracle import program, say
@@ -75,7 +74,10 @@ class Child(Base):
 @program((3,), (0,))
 def construction(n):
     b, c = Base(n), Child(n)
-    return b, c, b.scaled(2), c.scaled(3, plus=1), c.twice, b.twice, Base.make(n), Child.make(n), c.helper(1), Child.helper(2), c.in_closure(1)
+    return (
+        b, c, b.scaled(2), c.scaled(3, plus=1), c.twice, b.twice, Base.make(n), Child.make(n), c.helper(1),
+        Child.helper(2), c.in_closure(1),
+    )  # fmt: skip
 
 
 @program((3,))
@@ -322,162 +324,11 @@ class WithMeta(metaclass=Meta):
 @program((1,))
 def metaclasses(x):
     w = WithMeta(x)
-    return w, WithMeta.size, WithMeta.anything, len(WithMeta), 1 in WithMeta, list(WithMeta), isinstance("instance", WithMeta), isinstance(w, WithMeta), isinstance(3, WithMeta), WithMeta["k"], type(w) is WithMeta, bool(WithMeta)
-
-
-class Vector:
-    def __init__(self, *xs):
-        self.xs = xs
-
-    def __add__(self, other):
-        if not isinstance(other, Vector):
-            return NotImplemented
-        return Vector(*(a + b for a, b in zip(self.xs, other.xs)))
-
-    def __radd__(self, other):
-        return ("radd", other, self.xs)
-
-    def __mul__(self, k):
-        return Vector(*(x * k for x in self.xs))
-
-    __rmul__ = __mul__
-
-    def __imul__(self, k):
-        self.xs = tuple(x * k for x in self.xs)
-        return self
-
-    def __neg__(self):
-        return Vector(*(-x for x in self.xs))
-
-    def __eq__(self, other):
-        return isinstance(other, Vector) and self.xs == other.xs
-
-    def __hash__(self):
-        return hash(self.xs)
-
-    def __lt__(self, other):
-        return self.xs < other.xs
-
-    def __getitem__(self, i):
-        return self.xs[i]
-
-    def __len__(self):
-        return len(self.xs)
-
-    def __contains__(self, x):
-        say("contains", x)
-        return x in self.xs
-
-    def __bool__(self):
-        return any(self.xs)
-
-    def __repr__(self):
-        return f"Vector{self.xs}"
-
-    def __call__(self, f):
-        return Vector(*map(f, self.xs))
-
-    def __matmul__(self, other):
-        return sum(a * b for a, b in zip(self, other))
-
-    def __format__(self, spec):
-        return f"<{spec}>"
-
-    def __index__(self):
-        return len(self.xs)
-
-    def __iter__(self):
-        say("iter")
-        return iter(self.xs)
-
-
-@program((1, 2), (0, 0))
-def operator_overloading(a, b):
-    v, w = Vector(a, b), Vector(b, a)
-    u = v
-    v *= 2
-    out = [v + w, 5 + v, v * 2, 3 * w, -v, v == w, v != w, v < w, v > w, v[0], len(v), a in v, bool(v), not v, repr(v), str(v), f"{v:x}", f"{v!r}", v(lambda t: t + 1)]
-    out += [v @ w, [10, 20, 30][v], list(v), {v: 1, Vector(*v.xs): 2}, u is v, max(v, w), sorted([v, w]), v in [w, v], sum(v), tuple(v), [*v], "yes" if v else "no"]
-    for action in (lambda: v + 1, lambda: v - w, lambda: v < 1, lambda: v >> 1, lambda: ~v):
-        try:
-            out.append(action())
-        except (TypeError, AttributeError) as error:
-            out.append(str(error))
-    return out
-
-
-class Left:
-    def __add__(self, other):
-        say("Left.add")
-        return NotImplemented
-
-    def __radd__(self, other):
-        say("Left.radd")
-        return "radd"
-
-    def __eq__(self, other):
-        say("Left.eq")
-        return NotImplemented
-
-
-class Right(Left):
-    def __radd__(self, other):
-        say("Right.radd")
-        return NotImplemented
-
-    def __eq__(self, other):
-        say("Right.eq")
-        return NotImplemented
-
-
-@program(())
-def reflected():
-    l, r = Left(), Right()
-    out = [l == r, r == l, l != r, l == 1, l in [r, l]]
-    for a, b in ((l, r), (r, l), (l, l), (1, l), (l, 1), (1, r)):
-        try:
-            out.append(a + b)
-        except TypeError as error:
-            out.append(str(error))
-    return out
-
-
-class Sequence:
-    def __init__(self, n):
-        self.n = n
-
-    def __getitem__(self, i):
-        say("item", i)
-        if i >= self.n:
-            raise IndexError(i)
-        return i * 10
-
-
-class Countdown:
-    def __init__(self, n):
-        self.n = n
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        if self.n <= 0:
-            raise StopIteration
-        self.n -= 1
-        return self.n
-
-
-@program((3,), (0,))
-def iteration_protocols(n):
-    s, c = Sequence(n), Countdown(n)
-    out = [list(s), 10 in s, [x for x in c], list(c), next(c, "done"), list(zip(Sequence(n), Countdown(2))), [*Countdown(n)], sum(Countdown(n)), dict(enumerate(Countdown(n)))]
-    a, *rest = Countdown(n + 1)
-    for x in Countdown(3):
-        if x == 1:
-            break
-    else:
-        out.append("never")
-    return out, a, rest, x, iter(s).__class__.__name__
+    return (
+        w, WithMeta.size, WithMeta.anything, len(WithMeta), 1 in WithMeta, list(WithMeta),
+        isinstance("instance", WithMeta), isinstance(w, WithMeta), isinstance(3, WithMeta), WithMeta["k"],
+        type(w) is WithMeta, bool(WithMeta),
+    )  # fmt: skip
 
 
 class Abstract(abc.ABC):
@@ -568,7 +419,10 @@ def builtin_subclasses(x):
     d = Defaults(a=1)
     d["z"].append(2)
     n = Name("bob")
-    return s, s[0], len(s), list(s), s == [x, 2, 3], d, d["a"], d.get("q"), n, n.shout(), n + "x", Number(2) + 3, Number(4) * 2, isinstance(n, str), type(Number(1) + 1), s.note
+    return (
+        s, s[0], len(s), list(s), s == [x, 2, 3], d, d["a"], d.get("q"), n, n.shout(), n + "x", Number(2) + 3,
+        Number(4) * 2, isinstance(n, str), type(Number(1) + 1), s.note,
+    )  # fmt: skip
 
 
 @program((lambda: (Stack([1, 2]), Defaults(b=2))))
@@ -600,7 +454,10 @@ def local_class(n):
 
     o = Local(3)
     Local.size = 10
-    return o.get(), o.parent(), Local.__qualname__, Local.items, [c.__name__ for c in Local.__mro__], isinstance(o, Base), o
+    return (
+        o.get(), o.parent(), Local.__qualname__, Local.items, [c.__name__ for c in Local.__mro__],
+        isinstance(o, Base), o,
+    )  # fmt: skip
 
 
 @program((1,))
@@ -613,7 +470,10 @@ def class_attributes(x):
     Base.level = "class"
     out = [a.level, b.level, Child.level]
     del Base.level
-    out += [hasattr(a, "level"), Base.shared, b.shared, Child.shared is Base.shared, Base.__dict__["kind"], getattr(Base, "kind"), Base.__name__]
+    out += [
+        hasattr(a, "level"), Base.shared, b.shared, Child.shared is Base.shared, Base.__dict__["kind"],
+        getattr(Base, "kind"), Base.__name__,
+    ]  # fmt: skip
     return out
 
 
@@ -621,7 +481,11 @@ def class_attributes(x):
 def bound_methods(n):
     b, c = Base(n), Base(n)
     f, g = b.scaled, b.scaled
-    return f(2), f == g, f is g, f == c.scaled, f.__self__ is b, f.__func__ is Base.scaled, f.__name__, [b.scaled][0](3), Base.scaled(b, 4), {f: 1}.get(g), f, Base.make.__func__(Child, 1), types.MethodType(lambda s, k: (s.n, k), b)(9)
+    return (
+        f(2), f == g, f is g, f == c.scaled, f.__self__ is b, f.__func__ is Base.scaled, f.__name__,
+        [b.scaled][0](3), Base.scaled(b, 4), {f: 1}.get(g), f, Base.make.__func__(Child, 1),
+        types.MethodType(lambda s, k: (s.n, k), b)(9),
+    )  # fmt: skip
 
 
 class Node:
@@ -631,102 +495,6 @@ class Node:
         self.parent = parent
         if parent is not None:
             parent.children.append(self)
-
-
-@program((3,))
-def cyclic_objects(n):
-    root = Node(0)
-    for i in range(n):
-        Node(i, root)
-    Node("leaf", root.children[-1])
-    loop = [root]
-    loop.append(loop)
-    d = {}
-    d["self"] = d
-    return root, loop, d
-
-
-@program(lambda: (Node(1),))
-def given_cyclic(node):
-    child = Node(2, node)
-    child.parent.parent = child
-    node.children += [node]
-    return child, node.children[0].parent is node
-
-
-@program((1,))
-def weak_references(x):
-    b = Base(x)
-    r = weakref.ref(b)
-    alive = r() is b
-    del b
-    return alive, r() is None
-
-
-@program((1,))
-def lifetimes(x):
-    b, keep = Base(x), Base(x)
-    refs = [weakref.ref(b), weakref.ref(keep)]
-    b = None
-    say([r() is not None for r in refs])
-    box = [keep]
-    del keep
-    say([r() is not None for r in refs])
-    box.clear()
-    return [r() is not None for r in refs]
-
-
-@program(lambda: (Base(1), [Base(2)]))
-def argument_lifetimes(a, box):
-    r = weakref.ref(box[0])
-    say(r() is not None)
-    box.pop()
-    say(r() is not None)
-    return len(box), a.n
-
-
-class Managed:
-    def __init__(self, name, swallow=()):
-        self.name, self.swallow = name, swallow
-
-    def __enter__(self):
-        say("enter", self.name)
-        return self
-
-    def __exit__(self, kind, value, traceback):
-        say("exit", self.name, kind and kind.__name__, str(value))
-        return kind is not None and issubclass(kind, self.swallow)
-
-
-@program((0,), (1,), (2,))
-def with_statements(n):
-    out = []
-    with Managed("a") as a, Managed("b", KeyError):
-        out.append(a.name)
-        if n == 1:
-            raise KeyError("swallowed")
-        out.append("body")
-    with Managed("c", (ValueError, ZeroDivisionError)):
-        out.append(1 // (n - 2))
-    for i in range(3):
-        with Managed(i):
-            if i == 0:
-                continue
-            if i == 1:
-                break
-    return out
-
-
-@program((1,))
-def with_errors(x):
-    out = []
-    for manager in (x, Base(1), None):
-        try:
-            with manager:
-                pass
-        except (TypeError, AttributeError) as error:
-            out.append((type(error).__name__, str(error)))
-    return out
 
 
 @program((1, 2))
@@ -798,7 +566,10 @@ def new_and_init(x):
 @program((1,))
 def isinstance_forms(x):
     b = Child(x)
-    out = [isinstance(b, Base), isinstance(b, (int, Base)), isinstance(x, int | str), isinstance(True, int), issubclass(bool, int), type(b) is Child, type(b) == Base, b.__class__ is Child]
+    out = [
+        isinstance(b, Base), isinstance(b, (int, Base)), isinstance(x, int | str), isinstance(True, int),
+        issubclass(bool, int), type(b) is Child, type(b) == Base, b.__class__ is Child,
+    ]  # fmt: skip
     try:
         isinstance(1, "int")
     except TypeError as error:

@@ -82,7 +82,10 @@ def nested_contexts():
             try:
                 raise TypeError(3)
             except TypeError as third:
-                return first.__context__, repr(second.__context__), repr(third.__context__), repr(third.__context__.__context__), first
+                return (
+                    first.__context__, repr(second.__context__), repr(third.__context__),
+                    repr(third.__context__.__context__), first,
+                )  # fmt: skip
 
 
 @program((3,))
@@ -317,7 +320,10 @@ def raise_wrong_things(x):
 @program(())
 def attribute_errors():
     out = []
-    for action in (lambda: (1).foo, lambda: "s".foo, lambda: [].foo, lambda: None.foo, lambda: int.foo, lambda: sys.foo, lambda: (lambda: 0).foo):
+    for action in (
+        lambda: (1).foo, lambda: "s".foo, lambda: [].foo, lambda: None.foo, lambda: int.foo, lambda: sys.foo,
+        lambda: (lambda: 0).foo,
+    ):  # fmt: skip
         try:
             action()
         except AttributeError as error:
@@ -329,11 +335,16 @@ def attribute_errors():
 def common_errors():
     out = []
     for action in (
-        lambda: [][0], lambda: {}[0], lambda: (1,)[3], lambda: "a" + 1, lambda: 1 + "a", lambda: [] + (), lambda: len(5), lambda: int("x"), lambda: undefined_name, lambda: None(),
-        lambda: [1, 2].index(3), lambda: [].pop(), lambda: {}.pop("k"), lambda: set().pop(), lambda: "a".index("b"), lambda: {[]: 1}, lambda: {[]}, lambda: hash([]), lambda: 1 in 5,
-        lambda: iter(5), lambda: next(iter([])), lambda: max([]), lambda: float("q"), lambda: chr(-1), lambda: 1 < "a", lambda: [1] < [""], lambda: -"a", lambda: [].remove(1),
-        lambda: (1, 2)[0:"a"], lambda: [1]["a"], lambda: {}.popitem(), lambda: range(0)[1], lambda: 2 ** 5 % 0, lambda: [*5], lambda: {**5}, lambda: sum(["a"]), lambda: "%d" % "x",
-        lambda: "{}".format(), lambda: dict([1]), lambda: tuple(5), lambda: sorted([1, "a"]), lambda: zip(5), lambda: isinstance(1, 1), lambda: 1 @ 2, lambda: [] @ [], lambda: print @ 1,
+        lambda: [][0], lambda: {}[0], lambda: (1,)[3], lambda: "a" + 1, lambda: 1 + "a", lambda: [] + (),
+        lambda: len(5), lambda: int("x"), lambda: undefined_name, lambda: None(),
+        lambda: [1, 2].index(3), lambda: [].pop(), lambda: {}.pop("k"), lambda: set().pop(), lambda: "a".index("b"),
+        lambda: {[]: 1}, lambda: {[]}, lambda: hash([]), lambda: 1 in 5,
+        lambda: iter(5), lambda: next(iter([])), lambda: max([]), lambda: float("q"), lambda: chr(-1),
+        lambda: 1 < "a", lambda: [1] < [""], lambda: -"a", lambda: [].remove(1),
+        lambda: (1, 2)[0:"a"], lambda: [1]["a"], lambda: {}.popitem(), lambda: range(0)[1], lambda: 2 ** 5 % 0,
+        lambda: [*5], lambda: {**5}, lambda: sum(["a"]), lambda: "%d" % "x",
+        lambda: "{}".format(), lambda: dict([1]), lambda: tuple(5), lambda: sorted([1, "a"]), lambda: zip(5),
+        lambda: isinstance(1, 1), lambda: 1 @ 2, lambda: [] @ [], lambda: print @ 1,
     ):  # fmt: skip
         try:
             out.append(action())
@@ -426,7 +437,10 @@ def exception_objects(i):
     h = StopIteration(5)
     e.__cause__ = f
     e.__context__ = g
-    out = [e.args, e.code, f.args, g.errno, g.filename, str(g), h.value, e.__suppress_context__, isinstance(g, FileNotFoundError), repr(f), e]
+    out = [
+        e.args, e.code, f.args, g.errno, g.filename, str(g), h.value, e.__suppress_context__,
+        isinstance(g, FileNotFoundError), repr(f), e,
+    ]  # fmt: skip
     if i:
         raise e
     return out

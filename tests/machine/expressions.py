@@ -14,7 +14,9 @@ from machine.oracle import program, say
 @program((7, 3), (-7, 3), (0, 1), (1.5, 2), (True, False), ("a", 2), (2**70, 3))
 def binary_operators(a, b):
     out = []
-    for f in (operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow):
+    for f in (
+        operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow,
+    ):
         try:
             out.append(f(a, b))
         except Exception as error:
@@ -54,7 +56,10 @@ def comparisons(a, b):
 
 @program((1, 2, 3), (3, 2, 1), (0, 0, 0), (2, 5, 3))
 def chained(a, b, c):
-    return a < b < c, a <= b == b >= c, not a, a and b or c, a or b and c, (a if b else c), 0 < say("mid", b) < 3 < say("no", c)
+    return (
+        a < b < c, a <= b == b >= c, not a, a and b or c, a or b and c, (a if b else c),
+        0 < say("mid", b) < 3 < say("no", c),
+    )  # fmt: skip
 
 
 @program((5,), (-5,), (2.5,), (-0.0,), (True,), ("s",), (None,))
@@ -92,7 +97,10 @@ def divisions(a, b):
 
 @program((float("inf"), 0.0), (float("nan"), -0.0), (1e308, 10.0), (-1.5, 0.5))
 def floats(a, b):
-    return [a * b, a + b, -b, math.copysign(1, b), a == a, a != a, int(b), round(b), str(a), repr(b), math.isnan(a), b**0, a > b]
+    return [
+        a * b, a + b, -b, math.copysign(1, b), a == a, a != a, int(b), round(b), str(a), repr(b), math.isnan(a),
+        b**0, a > b,
+    ]  # fmt: skip
 
 
 @program((3.7,), (-3.5,), (2.5,), (1e20,), (True,))
@@ -102,7 +110,10 @@ def conversions(x):
 
 @program((10,), (255,), (-42,), (0,))
 def integers(n):
-    return n.bit_length(), bin(n), hex(n), oct(n), n.to_bytes(2, "big", signed=True), divmod(n, 7), pow(n, 2, 5), f"{n:,}", f"{n:+d}", f"{n:#x}"
+    return (
+        n.bit_length(), bin(n), hex(n), oct(n), n.to_bytes(2, "big", signed=True), divmod(n, 7), pow(n, 2, 5),
+        f"{n:,}", f"{n:+d}", f"{n:#x}",
+    )  # fmt: skip
 
 
 @program(("ab", 3, 2.5), ("", -1, 1e10), ("é", 0, float("inf")))
@@ -121,8 +132,10 @@ def formats(s, i, f):
 @program(("hello world",), ("",), ("AbC",), ("a,b,,c",))
 def string_methods(s):
     return (
-        s.upper(), s.title(), s.split(), s.split(","), s.partition(" "), s.replace("l", "L", 1), s.find("o"), s.startswith(("he", "A")),
-        s.strip("h"), s[::-1], s[1:-1], s[:3], len(s), "b" in s, s.count("l"), s.isalpha(), sorted(s), list(s), s.encode(), s.center(15, "*"),
+        s.upper(), s.title(), s.split(), s.split(","), s.partition(" "), s.replace("l", "L", 1), s.find("o"),
+        s.startswith(("he", "A")),
+        s.strip("h"), s[::-1], s[1:-1], s[:3], len(s), "b" in s, s.count("l"), s.isalpha(), sorted(s), list(s),
+        s.encode(), s.center(15, "*"),
         s.zfill(4), s.join("xy"), s.casefold(), s.swapcase(), max(s, default="none"), s < "h", s * 2,
     )  # fmt: skip
 
@@ -166,7 +179,10 @@ def slice_assignment(items):
 def list_comprehensions(rows, k):
     x = "outer"
     flat = [x * k for row in rows for x in row if x % 2]
-    return flat, [[y + len(rows) for y in row] for row in rows], x, [(a, b) for a in range(k) for b in range(a)], [f() for f in [lambda: k for _ in rows]]
+    return (
+        flat, [[y + len(rows) for y in row] for row in rows], x, [(a, b) for a in range(k) for b in range(a)],
+        [f() for f in [lambda: k for _ in rows]],
+    )  # fmt: skip
 
 
 @program(({"a": 1, "b": 2},), ({},))
@@ -174,7 +190,10 @@ def other_comprehensions(d):
     inverse = {v: k for k, v in d.items()}
     names = {k.upper() for k in d}
     lazy = (v for v in d.values())
-    return inverse, sorted(names), list(lazy), {k: {k2: v for k2 in d} for k, v in d.items()}, dict(zip(d, range(5))), {**d, "z": 0, **inverse}
+    return (
+        inverse, sorted(names), list(lazy), {k: {k2: v for k2 in d} for k, v in d.items()}, dict(zip(d, range(5))),
+        {**d, "z": 0, **inverse},
+    )  # fmt: skip
 
 
 @program((3,), (0,))
@@ -208,7 +227,10 @@ class Box:
         self.total = self.x + self.y
 
 
-@program((0,), ((1, 2, 3),), ([],), ({"kind": "k", "at": (1, 2), "more": 3},), (Pair(0, 1),), (Box(1, 2),), (Box(0),), (None,), (2.5,), ("text",), (Color.RED,), (b"x",))
+@program(
+    (0,), ((1, 2, 3),), ([],), ({"kind": "k", "at": (1, 2), "more": 3},), (Pair(0, 1),), (Box(1, 2),), (Box(0),),
+    (None,), (2.5,), ("text",), (Color.RED,), (b"x",),
+)  # fmt: skip
 def matching(subject):
     match subject:
         case 0 | 1:
@@ -236,7 +258,10 @@ def matching(subject):
 
 @program((Color.RED,), (Color.BLUE,), (Flag.A,), (Flag.A | Flag.B,))
 def enums(c):
-    return c.name, c.value, c is Color.RED, c == 1, isinstance(c, Color), str(c), repr(c), [m for m in type(c)], type(c)(c.value) is c, {c: 1}[c], Flag.A | Flag.B, bool(c), hash(c) == hash(c)
+    return (
+        c.name, c.value, c is Color.RED, c == 1, isinstance(c, Color), str(c), repr(c), [m for m in type(c)],
+        type(c)(c.value) is c, {c: 1}[c], Flag.A | Flag.B, bool(c), hash(c) == hash(c),
+    )  # fmt: skip
 
 
 @program((1, 2), (0, 0))
@@ -255,7 +280,10 @@ def dataclasses_(a, b):
 def namedtuples(a, b):
     p = Pair(a, b)
     left, right = p
-    out = [p.left is left, p[1], p._replace(left=5), p._asdict(), Pair(3), Pair._make([1, 2]), p == (a, b), len(p), repr(p), isinstance(p, tuple), p + (1,), p[:1], hash(Pair(1, 2)) == hash((1, 2))]
+    out = [
+        p.left is left, p[1], p._replace(left=5), p._asdict(), Pair(3), Pair._make([1, 2]), p == (a, b), len(p),
+        repr(p), isinstance(p, tuple), p + (1,), p[:1], hash(Pair(1, 2)) == hash((1, 2)),
+    ]  # fmt: skip
     try:
         p.left = 3
     except AttributeError as error:
@@ -277,8 +305,10 @@ def ordering(items):
 @program(([1, 0, 2],), ([],), ([None, "", 5],))
 def reductions(items):
     return (
-        any(items), all(items), sum(v or 0 for v in items), len(items), list(enumerate(items, 1)), list(zip(items, "abc")), list(map(bool, items)),
-        list(filter(None, items)), any(say("any", v) for v in items), all(say("all", v) for v in items), sum([[v] for v in items], []),
+        any(items), all(items), sum(v or 0 for v in items), len(items), list(enumerate(items, 1)),
+        list(zip(items, "abc")), list(map(bool, items)),
+        list(filter(None, items)), any(say("any", v) for v in items), all(say("all", v) for v in items),
+        sum([[v] for v in items], []),
     )  # fmt: skip
 
 
@@ -300,26 +330,38 @@ def argument_order(n):
     def f(*args, **kwargs):
         return args, kwargs
 
-    return f(say("x", n), *[say("y", 1), 2], say("z", 3), k=say("k", 4), **{"m": say("m", 5)}), say("last", [say("i", n)][0])
+    return (
+        f(say("x", n), *[say("y", 1), 2], say("z", 3), k=say("k", 4), **{"m": say("m", 5)}),
+        say("last", [say("i", n)][0]),
+    )  # fmt: skip
 
 
 @program((1, 1), (2, 3), (1000, 1000))
 def identities(a, b):
     x, y = [a], [b]
     t = (x, x)
-    return a is a, x is y, x == y, t[0] is t[1], t == ([a], [a]), x is x, None is None, () is (), (x,) == (x,), [x].index(x), x in [y], y not in [x]
+    return (
+        a is a, x is y, x == y, t[0] is t[1], t == ([a], [a]), x is x, None is None, () is (), (x,) == (x,),
+        [x].index(x), x in [y], y not in [x],
+    )  # fmt: skip
 
 
 @program((10,), (1,))
 def lambdas(n):
     compose = lambda f, g: lambda x: f(g(x))
     inc, double = lambda x: x + 1, lambda x, k=2: x * k
-    return compose(inc, double)(n), compose(double, inc)(n), (lambda *a, **k: (a, k))(n, z=1), [f(n) for f in (inc, double)], (lambda: (yield))().__class__.__name__
+    return (
+        compose(inc, double)(n), compose(double, inc)(n), (lambda *a, **k: (a, k))(n, z=1),
+        [f(n) for f in (inc, double)], (lambda: (yield))().__class__.__name__,
+    )  # fmt: skip
 
 
 @program((3,), (0,))
 def conditional(n):
-    return "many" if n > 2 else "few" if n else "none", [i if i % 2 else -i for i in range(n)], (n or "zero"), (n and "some")
+    return (
+        "many" if n > 2 else "few" if n else "none", [i if i % 2 else -i for i in range(n)], (n or "zero"),
+        (n and "some"),
+    )  # fmt: skip
 
 
 @program(([1, 2, 3], {"a": 1}), ([], {}))
@@ -343,7 +385,10 @@ def unpacking(items):
 def bytes_and_ranges(n):
     b = bytes([n, n + 1]) + b"x"
     r = range(n, n * 10, n)
-    return b[0], b[1:], b.hex(), list(b), len(r), r[1], r[-1], r[::2], n in r, 7 in r, list(r)[:3], r == range(n, n * 10, n), r.start, r.stop, b"a" < b, bytearray(b) == b
+    return (
+        b[0], b[1:], b.hex(), list(b), len(r), r[1], r[-1], r[::2], n in r, 7 in r, list(r)[:3],
+        r == range(n, n * 10, n), r.start, r.stop, b"a" < b, bytearray(b) == b,
+    )  # fmt: skip
 
 
 @program((2,), (-1,))

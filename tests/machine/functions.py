@@ -117,7 +117,10 @@ def signature(a, b=2, /, c=3, *args, d, e=5, **kwargs):
     return a, b, c, args, d, e, kwargs
 
 
-@program(((1,), {"d": 4}), ((1, 2, 3, 4, 5), {"d": 0, "z": 9}), ((), {"d": 1}), ((1,), {}), ((1,), {"d": 1, "a": 2}), ((1,), {"c": 7, "d": 1}), ((1, 2, 3), {"c": 7, "d": 1}))
+@program(
+    ((1,), {"d": 4}), ((1, 2, 3, 4, 5), {"d": 0, "z": 9}), ((), {"d": 1}), ((1,), {}), ((1,), {"d": 1, "a": 2}),
+    ((1,), {"c": 7, "d": 1}), ((1, 2, 3), {"c": 7, "d": 1}),
+)  # fmt: skip
 def binding(args, kwargs):
     try:
         return signature(*args, **kwargs)
@@ -135,7 +138,10 @@ def binding_errors(x):
     def kw(*, k):
         return k
 
-    for f, a, k in ((two, (x,), {}), (two, (1, 2, 3), {}), (two, (1,), {"c": 2}), (two, (1, 2), {"b": 3}), (kw, (1,), {}), (kw, (), {}), (two, (), {})):
+    for f, a, k in (
+        (two, (x,), {}), (two, (1, 2, 3), {}), (two, (1,), {"c": 2}), (two, (1, 2), {"b": 3}), (kw, (1,), {}),
+        (kw, (), {}), (two, (), {}),
+    ):  # fmt: skip
         try:
             out.append(f(*a, **k))
         except TypeError as error:
@@ -284,9 +290,12 @@ def caches(n):
 @program((3,), (1,))
 def itertools_(n):
     return (
-        list(itertools.chain(range(n), "ab")), list(itertools.islice(itertools.count(n), 3)), list(itertools.accumulate([1, 2, n])), list(itertools.product([1, n], "x")),
-        [(k, list(g)) for k, g in itertools.groupby([1, 1, n, n])], list(itertools.takewhile(lambda v: v < n, range(5))), list(itertools.zip_longest([1], [1, 2], fillvalue=n)),
-        list(itertools.repeat(n, 2)), list(itertools.starmap(pow, [(2, n)])), list(itertools.permutations(range(n), 2)), list(itertools.pairwise(range(n))),
+        list(itertools.chain(range(n), "ab")), list(itertools.islice(itertools.count(n), 3)),
+        list(itertools.accumulate([1, 2, n])), list(itertools.product([1, n], "x")),
+        [(k, list(g)) for k, g in itertools.groupby([1, 1, n, n])],
+        list(itertools.takewhile(lambda v: v < n, range(5))), list(itertools.zip_longest([1], [1, 2], fillvalue=n)),
+        list(itertools.repeat(n, 2)), list(itertools.starmap(pow, [(2, n)])),
+        list(itertools.permutations(range(n), 2)), list(itertools.pairwise(range(n))),
     )  # fmt: skip
 
 

@@ -145,7 +145,10 @@ def generator_expressions(n):
     say("before")
     out = [next(lazy), sum(lazy), list(lazy)]
     nested = ((i, j) for i in range(n) for j in range(i + 1))
-    return out, list(nested), tuple(x for x in "ab"), {k: v for k, v in ((1, 2), (3, 4))}, max((x % 3 for x in range(5)), default=0), " ".join(str(i) for i in range(n))
+    return (
+        out, list(nested), tuple(x for x in "ab"), {k: v for k, v in ((1, 2), (3, 4))},
+        max((x % 3 for x in range(5)), default=0), " ".join(str(i) for i in range(n)),
+    )  # fmt: skip
 
 
 @program(())
@@ -313,7 +316,10 @@ def iterator_aliasing(items):
     return pairs, rest, next(j), box, j is box["it"], iter(j) is j
 
 
-@program(lambda: (iter([1, 2, 3]),), lambda: (iter({"a": 1}),), lambda: (iter("abc"),), lambda: (zip([1, 2], [3, 4]),), lambda: (enumerate("ab"),), lambda: (counter(3),), lambda: (iter(()),))
+@program(
+    lambda: (iter([1, 2, 3]),), lambda: (iter({"a": 1}),), lambda: (iter("abc"),), lambda: (zip([1, 2], [3, 4]),),
+    lambda: (enumerate("ab"),), lambda: (counter(3),), lambda: (iter(()),),
+)  # fmt: skip
 def given_iterators(it):
     first = next(it, "none")
     for x in it:
@@ -356,7 +362,10 @@ def dict_methods(d):
     d |= {"n": 2}
     items = list(d.items()), list(d.keys()), list(d.values()), list(reversed(d))
     last = d.popitem()
-    return got, popped, merged, items, last, "a" in d, len(d), d == alias, dict(d) is d, dict.fromkeys("xy", 0), d.keys() & {"a", "c"}, d.copy()
+    return (
+        got, popped, merged, items, last, "a" in d, len(d), d == alias, dict(d) is d, dict.fromkeys("xy", 0),
+        d.keys() & {"a", "c"}, d.copy(),
+    )  # fmt: skip
 
 
 @program(({"b": 1, "a": 2},))
@@ -382,7 +391,10 @@ def set_methods(s):
     s.discard(99)
     s |= {7}
     s.update([8], (9,))
-    out = [s & {4, 7}, s - {4}, s ^ {4, 100}, s | {0}, s >= {4}, {4} < s, s.isdisjoint({55}), 4 in s, len(s), s == alias, s is alias, frozenset(s), s.copy() == s, {1}.union([2]), sorted(s)]
+    out = [
+        s & {4, 7}, s - {4}, s ^ {4, 100}, s | {0}, s >= {4}, {4} < s, s.isdisjoint({55}), 4 in s, len(s),
+        s == alias, s is alias, frozenset(s), s.copy() == s, {1}.union([2]), sorted(s),
+    ]  # fmt: skip
     try:
         s.remove(99)
     except KeyError as error:
@@ -397,7 +409,10 @@ def set_methods(s):
 def frozensets(s):
     f = frozenset(s)
     d = {f: "set", frozenset(): "empty"}
-    return d[frozenset({1, 2})], f | {3}, f == s, hash(f) == hash(frozenset(s)), {f, frozenset(s)}, [x for x in sorted(f)]
+    return (
+        d[frozenset({1, 2})], f | {3}, f == s, hash(f) == hash(frozenset(s)), {f, frozenset(s)},
+        [x for x in sorted(f)],
+    )  # fmt: skip
 
 
 @program(lambda: (lambda x: ({"a": x, "b": [x]},))([1]))
@@ -449,7 +464,10 @@ def views(items):
     d = dict(zip("abc", items))
     keys, values, pairs = d.keys(), d.values(), d.items()
     d["z"] = 26
-    return keys, values, pairs, len(keys), ("z", 26) in pairs, 26 in values, keys - {"a"}, keys == set("abcz"), list(reversed(keys))
+    return (
+        keys, values, pairs, len(keys), ("z", 26) in pairs, 26 in values, keys - {"a"}, keys == set("abcz"),
+        list(reversed(keys)),
+    )  # fmt: skip
 
 
 @program((deque([1, 2, 3]),))
@@ -469,7 +487,10 @@ def comprehension_scopes(n):
     x = 5
     gs = {k: (lambda: (k, x)) for k in range(n)}
     x = 6
-    return [f() for f in fs], [g() for g in gs.values()], [[(i, j) for j in range(i)] for i in range(n)], [y for y in [x] for x in [y + 1]], x
+    return (
+        [f() for f in fs], [g() for g in gs.values()], [[(i, j) for j in range(i)] for i in range(n)],
+        [y for y in [x] for x in [y + 1]], x,
+    )  # fmt: skip
 
 
 @program(([("b", 2), ("a", 1)],))
@@ -504,4 +525,7 @@ def infinite(n):
 
     evens = (i for i in naturals() if i % 2 == 0)
     pairs = zip(evens, naturals())
-    return [next(pairs) for _ in range(n)], list(itertools.islice(evens, 2)), list(itertools.takewhile(lambda v: v < 3, naturals()))
+    return (
+        [next(pairs) for _ in range(n)], list(itertools.islice(evens, 2)),
+        list(itertools.takewhile(lambda v: v < 3, naturals())),
+    )  # fmt: skip

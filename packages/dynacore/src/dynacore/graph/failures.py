@@ -1,8 +1,8 @@
 """What becomes of a call when its graph raises.
 
-Plain Python would have raised at one operation: handlers and `with` blocks around it run, and what the program did before
-it stays done. So the frame is run once more, from where the entry began, by the interpreter. That is right as long as the
-graph left nothing behind: no random numbers were drawn, no tensor from outside was changed.
+Plain Python would have raised at one operation: handlers and `with` blocks around it run, and what the program did
+before it stays done. So the frame is run once more, from where the entry began, by the interpreter. That is right as
+long as the graph left nothing behind: no random numbers were drawn, no tensor from outside was changed.
 """
 
 from __future__ import annotations

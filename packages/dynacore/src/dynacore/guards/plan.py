@@ -11,7 +11,6 @@ from ..torch_api import tensor_checker
 from ..values import Host, Value
 from .twin import constants_equal, evaluate
 
-
 #: check -> what it is called where guards are counted
 KINDS = {
     "is": "identity", "is_not": "identity", "type": "type", "eq": "value", "len": "length", "keys": "dict keys",

@@ -1,7 +1,7 @@
 """The machine: executes neutral instructions over symbolic values, one frame on top of another.
 
-Instruction handlers (`handlers_*.py`) hold stack discipline; what an operation means is in `objects/`, and what is known of
-callables written in C is in `library/`. The machine does nothing to the user's objects.
+Instruction handlers (`handlers_*.py`) hold stack discipline; what an operation means is in `objects/`, and what is
+known of callables written in C is in `library/`. The machine does nothing to the user's objects.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class Machine(Objects):
         return gen
 
     def nothing_dropped(self) -> bool:
-        """Whether everything lives that lived at the start: the frame holds what it was given, and nothing of it changed."""
+        """Whether all lives that lived at the start: the frame holds what it was given, and nothing of it changed."""
         frame = self.outermost
         held = {id(getattr(v, "obj", v)) for v in (*frame.slots, *frame.stack)}
         changed = any(v.obj is not None for v in self.touched.values())

@@ -98,7 +98,8 @@ class Iteration:
         method = self.lookup_type(it.cls, "__next__")
         if type(method) is FUNCTION and isinstance(it, Obj):
             return self.call_real_function(method, [it])
-        raise Break("loop-resumed" if self.open_scalars and is_builtin_iterator(it.cls) else "iterate-unknown", it.cls.__name__)
+        resumed = self.open_scalars and is_builtin_iterator(it.cls)
+        raise Break("loop-resumed" if resumed else "iterate-unknown", it.cls.__name__)
 
     def next_of_sequence(self, it: SeqIter) -> Any:
         """A list or tuple iterator looks at the sequence as it is now."""
@@ -138,7 +139,7 @@ class Iteration:
         return value
 
     def changed_below(self, it: ItemsIter) -> str:
-        """The error about what was iterated over and has changed; "keys" where the real iterator alone knows what comes."""
+        """The error about what was iterated over and has changed; "keys" where only the real iterator knows what comes."""
         owner: Any = it.owner
         if isinstance(owner, DictObj):
             if len(owner.items) != it.size:

@@ -140,7 +140,7 @@ _TABLE = (
     Reason("iterate-unknown", "iteration over an object whose elements aren't known",
            "iterate over a list, tuple, dict or range"),
     Reason("loop-resumed", "a loop goes on behind a break, with the iterator that the interpreter holds",
-           "none is needed: taking the next item is one instruction; without the break in the loop it would be captured"),
+           "none is needed: taking the next item is one instruction; without the break the loop would be captured"),
     Reason("unpack-unknown", "an object whose elements aren't known is unpacked", "unpack a list or tuple"),
     # The object model
     Reason("attribute-unknown", "an attribute is read whose lookup runs code that isn't known", _DISABLE),

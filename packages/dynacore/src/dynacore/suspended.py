@@ -16,7 +16,7 @@ from . import _C
 
 
 class Suspended:
-    """`point` and `state` say where it stands; None while it runs and once finished. `real` is a generator made of it."""
+    """`point` and `state` say where it stands; None while it runs or is finished. `real` is a generator made of it."""
 
     __slots__ = ("__weakref__", "point", "real", "state")
 

@@ -139,7 +139,7 @@ class Iteration:
         return value
 
     def changed_below(self, it: ItemsIter) -> str:
-        """The error about what was iterated over and has changed; "keys" where only the real iterator knows what comes."""
+        """The error about what was iterated over and has changed; "keys": only the real iterator knows what comes."""
         owner: Any = it.owner
         if isinstance(owner, DictObj):
             if len(owner.items) != it.size:

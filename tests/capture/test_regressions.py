@@ -116,3 +116,16 @@ def test_graph_that_raises_leaves_the_modes_as_they_were():
         with pytest.raises(IndexError):
             function(torch.ones(3, 3), torch.tensor([7]))
         assert torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
+
+
+@pytest.mark.parametrize("sequence", [[1], (1, 2)])
+def test_sequence_repeated_beyond_memory(sequence):
+    def program(x, sequence, n):
+        try:
+            return x + len(sequence * n)
+        except (MemoryError, OverflowError) as error:
+            return x, type(error)
+
+    run = compiled(program)
+    for n in (2, 2**60, 2**70):
+        assert repr(run(torch.ones(2), sequence, n)) == repr(program(torch.ones(2), sequence, n))

@@ -162,7 +162,7 @@ class Emitter(Rebuilder):
         call = f"{outputs}{'= ' if outputs else ''}graph({arguments})"
         if recovery is None:
             return [call]
-        changed = ", ".join([self.get(v) for v in inputs if v.node in recovery.changed])
+        changed = ", ".join([self.get(v) for v in inputs if type(v) is Tensor and v.node in recovery.changed])
         unchanged = f"versions({changed}) == before" if changed else "True"
         state = ", ".join(map(self.hand, self.m.given_at)) if recovery.repeatable else ""
         return [

@@ -8,7 +8,7 @@ from typing import Any
 from ..reasons import Break
 from ..values import NONE, Const, ItemsIter, ListObj, Value
 from .arguments import as_index, contains, find, items_of, refuse
-from .lists_rules import count, repetitions
+from .lists_rules import count, repeated
 from .polyfills import constructors
 from .registry import rule
 
@@ -258,7 +258,7 @@ def place(m: Any, self: ListObj, index: Value) -> int:
 def deque_mul(m: Any, self: Value, times: Value, /) -> Value:
     target = storage(self)
     made = deque_copy(m, target)
-    items = target.items * repetitions(m, times, "deque")
+    items = repeated(m, target.items, times, "deque")
     made.items = []
     put(m, made, items)
     return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from ..reasons import Break
@@ -11,6 +12,8 @@ from .arguments import as_index, contains, find, items_of, refuse
 from .folding import is_literal
 from .polyfills import constructors, functions
 from .registry import rule
+
+LONG = 100_000  # items of a repeated sequence that capture makes itself
 
 
 def storage(self: Value) -> ListObj:
@@ -243,21 +246,24 @@ def list_iadd(m: Any, self: Value, other: Value, /) -> Any:
 
 @rule(list.__mul__, list.__rmul__)
 def list_mul(m: Any, self: Value, times: Value, /) -> Value:
-    return ListObj(storage(self).items * repetitions(m, times, "list"))
+    return ListObj(repeated(m, storage(self).items, times, "list"))
 
 
 @rule(list.__imul__)
 def list_imul(m: Any, self: Value, times: Value, /) -> Value:
     target = storage(self)
-    number = repetitions(m, times, "list")
+    items = repeated(m, target.items, times, "list")
     m.touch(target)
-    target.items *= number
+    target.items[:] = items
     return self
 
 
-def repetitions(m: Any, times: Value, what: str) -> int:
-    """The right side of `sequence * n`."""
+def repeated(m: Any, items: Sequence[Value], times: Value, what: str) -> list[Value]:
+    """The items of `sequence * n`."""
     times = m.settle(times)
     if type(times) is not Const or not hasattr(times.value, "__index__"):
         raise Break("operator-unknown", f"{what} * {times.cls.__name__}")
-    return as_index(m, times)
+    number = as_index(m, times)
+    if len(items) * number > LONG:
+        raise Break("operator-unknown", f"a {what} of more than {LONG} items")
+    return list(items) * number

@@ -9,7 +9,7 @@ from typing import Any
 from ..reasons import Break
 from ..values import Const, SeqIter, TupleObj, Value
 from .arguments import as_index, contains, find, items_of, refuse
-from .lists_rules import count, repetitions
+from .lists_rules import count, repeated
 from .polyfills import constructors
 from .registry import rule
 
@@ -100,7 +100,7 @@ def tuple_add(m: Any, self: Value, other: Value, /) -> Value:
 
 @rule(tuple.__mul__, tuple.__rmul__)
 def tuple_mul(m: Any, self: Value, times: Value, /) -> Value:
-    return TupleObj(storage(self).items * repetitions(m, times, "tuple"))
+    return TupleObj(repeated(m, storage(self).items, times, "tuple"))
 
 
 @rule(tuple.__getnewargs__)

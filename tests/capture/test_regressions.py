@@ -2,6 +2,7 @@
 
 import traceback
 
+import numpy
 import pytest
 import torch
 
@@ -129,3 +130,32 @@ def test_sequence_repeated_beyond_memory(sequence):
     run = compiled(program)
     for n in (2, 2**60, 2**70):
         assert repr(run(torch.ones(2), sequence, n)) == repr(program(torch.ones(2), sequence, n))
+
+
+def test_identity_of_a_bool_that_only_the_run_knows():
+    class Lot:
+        def __init__(self, size):
+            self.size = size
+
+        def __bool__(self):
+            return self.size > 0
+
+    def program(x, n, lot):
+        positive = n > 0
+        return positive is True, positive is not False, positive is None, bool(lot), not lot, x + n + lot.size
+
+    run = compiled(program)
+    for n in (1, 2, 3, -1, 0, 2.5, 3.5, -2.0):
+        assert repr(run(torch.ones(2), n, Lot(n))) == repr(program(torch.ones(2), n, Lot(n)))
+
+
+def test_text_of_an_object_that_changes():
+    array, log = numpy.arange(3), bytearray(b"a")
+
+    def program(x):
+        return str(array), f"{array}", "%s" % (array,), repr(log), x + 1
+
+    run = compiled(program)
+    assert repr(run(torch.ones(2))) == repr(program(torch.ones(2)))
+    array[0], log[0] = 7, 98
+    assert repr(run(torch.ones(2))) == repr(program(torch.ones(2)))

@@ -5,9 +5,14 @@ A value's text is asked of the real object where only C code is involved, and of
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import string
+import types
 from types import FunctionType
 from typing import Any
+
+import torch
 
 from ..reasons import Break
 from ..values import Const, DictObj, ExcObj, Host, Known, ListObj, SetObj, Tensor, TupleObj, Value
@@ -20,10 +25,24 @@ from .registry import rule
 EMPTY = Const("")
 EXCEPTION_TEXTS = (BaseException.__str__, KeyError.__str__, AttributeError.__str__, NameError.__str__)
 
+#: types whose objects have the same text as long as they live
+FIXED_TEXT = {
+    object, type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.CodeType,
+    types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
+    types.GenericAlias, types.UnionType, datetime.date, datetime.time, datetime.datetime, datetime.timedelta,
+    datetime.timezone, decimal.Decimal, torch.dtype, torch.device, torch.layout, torch.memory_format,
+}  # fmt: skip
+
 
 def in_python(cls: type, *names: str) -> bool:
     """Whether a class has one of the methods in Python."""
     return any(type(getattr(cls, name, None)) is FunctionType for name in names)
+
+
+def has_fixed_text(cls: type) -> bool:
+    """Whether the text of a class's objects is known by their identity."""
+    methods = [getattr(cls, name) for name in ("__repr__", "__str__", "__format__")]
+    return all(getattr(method, "__objclass__", None) in FIXED_TEXT for method in methods)
 
 
 def shown(m: Any, v: Value) -> Any:
@@ -38,7 +57,7 @@ def shown(m: Any, v: Value) -> Any:
         real = m.constant_of(v)
         if is_literal(real) or not in_python(type(real), "__repr__", "__str__", "__format__"):
             return real
-    elif type(v) is Known and not in_python(v.cls, "__repr__", "__str__", "__format__"):
+    elif type(v) is Known and has_fixed_text(v.cls):
         m.pin(v)
         return v.obj
     raise Break("tensor-to-python" if type(v) is Tensor else "format-unknown", v.cls.__name__)

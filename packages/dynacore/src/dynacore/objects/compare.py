@@ -117,6 +117,8 @@ class Compare:
         """`a is b`."""
         if a is b:
             return True
+        if a.cls is b.cls is bool:
+            a, b = self.settle(a), self.settle(b)
         if type(a) is Host or type(b) is Host:
             other = b if type(a) is Host else a
             if type(other) is Const and type(other.value) in (type(None), bool):

@@ -63,10 +63,9 @@ class AttributeWrites:
                 self.d_set(v.namespace, Const(name), value)
             return None
         self.touch(v)
-        if value is DELETED and v.obj is None:
+        if value is DELETED and (v.obj is None or name not in instance_dict(v.obj)):  # type: ignore[operator]
             del v.attrs[name]
         else:
-            v.attrs.pop(name, None) if value is DELETED else None
             v.attrs[name] = value
         return None
 

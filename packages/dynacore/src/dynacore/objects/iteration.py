@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import deque
 from typing import Any
 
@@ -15,6 +16,7 @@ from ..values import (
     GenObj,
     Host,
     ItemsIter,
+    Known,
     Known,
     ListObj,
     Obj,
@@ -30,6 +32,8 @@ from .wrapping import FUNCTION, is_heap
 ITERATORS = {kind: type(iter(kind())) for kind in (list, tuple, dict, set, str, bytes)}
 SEQUENCE_ITERATOR = type(iter(type("", (), {"__getitem__": None})()))
 RANGE_ITERATOR = type(iter(range(0)))
+#: iterators that tell where they stand
+SEQUENCE_ITERATORS = (ITERATORS[list], ITERATORS[tuple], RANGE_ITERATOR)
 VIEW_ITERATORS = {"keys": type(iter({}.keys())), "values": type(iter({}.values())), "items": type(iter({}.items()))}
 #: the end of an iteration, inside the machine
 END: Any = type("End", (), {"__repr__": lambda self: "END"})()
@@ -98,8 +102,25 @@ class Iteration:
         method = self.lookup_type(it.cls, "__next__")
         if type(method) is FUNCTION and isinstance(it, Obj):
             return self.call_real_function(method, [it])
+        if type(it) is Known and it.cls in SEQUENCE_ITERATORS and it.source is not None and it.obj not in self.advanced:
+            return self.next_of_live(it)
         resumed = self.open_scalars and is_builtin_iterator(it.cls)
         raise Break("loop-resumed" if resumed else "iterate-unknown", it.cls.__name__)
+
+    def next_of_live(self, it: Known) -> Any:
+        """The next item of an iterator that the interpreter holds over a list, tuple or range: once in each entry.
+
+        The guards find the item, and the entry takes it. A second time, the loop would be unrolled for ever.
+        """
+        sequence, index = position(it.obj)
+        owner = self.seen.get(id(sequence))
+        if owner is not None and owner.changed:  # type: ignore[attr-defined]
+            raise Break("loop-resumed", it.cls.__name__)
+        if index >= len(sequence):
+            it.source.child("call", operator.length_hint).check("eq", 0)  # type: ignore[union-attr]
+            return END
+        self.advanced[it.obj] = it
+        return self.wrap(sequence[index], it.source.child("call", peek))  # type: ignore[union-attr]
 
     def next_of_sequence(self, it: SeqIter) -> Any:
         """A list or tuple iterator looks at the sequence as it is now."""
@@ -178,6 +199,18 @@ class Iteration:
     def rows(self, v: Tensor) -> list[Value]:
         """The rows of a tensor, as `unbind` gives them."""
         return list(self.graph.call(type(v.fake).unbind, [v], {}).items)
+
+
+def position(iterator: Any) -> tuple[Any, int]:
+    """The sequence and the index at which an iterator over it stands."""
+    _, (sequence,), *state = iterator.__reduce__()
+    return sequence, state[0] if state and state[0] else 0
+
+
+def peek(iterator: Any) -> Any:
+    """Guard accessor: the item that comes next; IndexError at the end."""
+    sequence, index = position(iterator)
+    return sequence[index]
 
 
 def is_builtin_iterator(cls: type) -> bool:

@@ -72,6 +72,7 @@ class Wrapping:
         self.seen: dict[int, Value] = {}  # id(real object) -> its one value
         self.keep: list[Any] = []  # so that these ids stay valid
         self.touched: dict[int, Obj] = {}  # changed values, in order of their first change
+        self.advanced: dict[Any, Value] = {}  # iterators of the interpreter from which the entry takes an item
         self.generators: list[GenObj] = []  # those made here
         self.relations: list[tuple] = []  # ("same", source, source), ("rel", text, operands, outcome)
         self.steps_host: list[tuple] = []  # host calls of the entry, in order
@@ -182,7 +183,7 @@ class Wrapping:
 
     def varies(self, source: Source) -> bool:
         """Whether the scalar at `source` should stay unspecialised."""
-        if self.open_scalars and source.accessor == "arg":
+        if self.open_scalars and (source.accessor == "arg" or source.accessor == "call"):
             return True
         return bool(self.dynamic) and source.steps in self.dynamic
 
@@ -297,6 +298,13 @@ def tuple_value(m: Any, obj: tuple, source: Source) -> Value:
     return TupleObj([m.wrap(item, source.child("item", i)) for i, item in enumerate(obj)], tuple, obj, source)
 
 
+def slice_value(m: Any, obj: slice, source: Source) -> Value:
+    """A slice, by its bounds."""
+    source.check("type", slice)
+    bounds = tuple(m.wrap(getattr(obj, name), source.child("slot", name)) for name in ("start", "stop", "step"))
+    return Const(obj) if all(type(bound) is Const for bound in bounds) else SliceObj(bounds)
+
+
 def dict_value(m: Any, obj: dict, source: Source) -> Value:
     """A dict; nothing of it is assumed until it is asked for."""
     if source.accessor != "const":
@@ -376,6 +384,7 @@ MAKERS: dict[type, Any] = {
     list: list_value,
     tuple: tuple_value,
     dict: dict_value,
+    slice: slice_value,
     set: set_value,
     frozenset: set_value,
     FUNCTION: function,

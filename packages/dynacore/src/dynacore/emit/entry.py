@@ -109,6 +109,7 @@ class Emitter(Rebuilder):
             for source in m.given_at:
                 self.hand(source)
         self.escaping = escaping_generators(m)
+        self.advance()
         self.effects()
         if isinstance(outcome, Finished):
             self.finish(outcome.value)
@@ -197,6 +198,10 @@ class Emitter(Rebuilder):
         return names
 
     # -- effects -------------------------------------------------------------------------------------------------------
+
+    def advance(self) -> None:
+        """Take the items that the guards looked at."""
+        self.lines += [f"next({self.get(iterator)}, None)" for iterator in self.m.advanced.values()]
 
     def effects(self) -> None:
         """Write changed objects from outside back, in the order of their first change."""

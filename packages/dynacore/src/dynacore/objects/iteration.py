@@ -116,10 +116,10 @@ class Iteration:
         owner = self.seen.get(id(sequence))
         if owner is not None and owner.changed:  # type: ignore[attr-defined]
             raise Break("loop-resumed", it.cls.__name__)
+        self.advanced[it.obj] = it  # at the end, too: a list that grows later doesn't revive its iterator
         if index >= len(sequence):
             it.source.child("call", operator.length_hint).check("eq", 0)  # type: ignore[union-attr]
             return END
-        self.advanced[it.obj] = it
         return self.wrap(sequence[index], it.source.child("call", peek))  # type: ignore[union-attr]
 
     def next_of_sequence(self, it: SeqIter) -> Any:

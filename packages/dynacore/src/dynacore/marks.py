@@ -185,7 +185,10 @@ def mark_dynamic(
     min: int | None = None,
     max: int | None = None,
 ) -> None:
-    """Say that a tensor's size in this dimension (or these) varies from call to call, within `min` and `max`."""
+    """Say that a tensor's size in this dimension (or these) varies from call to call, within `min` and `max`.
+
+    The mark is kept on the tensor; captures take sizes as constants so far.
+    """
     _check_bounds("mark_dynamic", min, max)
     marked = dict(getattr(t, DYNAMIC_ATTRIBUTE, ()))
     for dim in _dimensions("mark_dynamic", t, index):
@@ -198,7 +201,7 @@ def mark_dynamic(
 
 
 def mark_static(t: torch.Tensor, index: int | Iterable[int] | None = None) -> None:
-    """Say that a tensor's size in this dimension (or these; by default all) never becomes symbolic."""
+    """Say that a tensor's size in this dimension (or these; by default all) doesn't vary."""
     dims = _dimensions("mark_static", t, range(_rank("mark_static", t)) if index is None else index)
     setattr(t, STATIC_ATTRIBUTE, getattr(t, STATIC_ATTRIBUTE, set()) | dims)
     dynamic = getattr(t, DYNAMIC_ATTRIBUTE, {})

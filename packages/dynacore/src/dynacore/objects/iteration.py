@@ -17,7 +17,6 @@ from ..values import (
     Host,
     ItemsIter,
     Known,
-    Known,
     ListObj,
     Obj,
     SeqIter,

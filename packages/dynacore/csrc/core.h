@@ -57,4 +57,6 @@ extern _Thread_local int disable_depth;
 PyObject *module_resume(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
 PyObject *module_resume_raise(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
 
+PyObject *module_peek(PyObject *module, PyObject *iterator);
+
 #endif

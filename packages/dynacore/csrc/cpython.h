@@ -36,4 +36,7 @@ const uint64_t *cpython_type_version(PyTypeObject *type);
 /* Words that hold exactly while `dict` maps this very str `key` to the same object. Returns their number, 0 when not found. */
 int cpython_dict_value_words(PyObject *dict, PyObject *key, Word *words);
 
+/* The number that comes next from an iterator over a range of machine-sized numbers; 0 at its end. */
+int cpython_range_peek(PyObject *iterator, long *number);
+
 #endif

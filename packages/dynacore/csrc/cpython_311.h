@@ -23,3 +23,20 @@ cpython_raise(PyObject *exception)
 {
     PyErr_Restore(Py_NewRef(Py_TYPE(exception)), exception, PyException_GetTraceback(exception));
 }
+
+/* Objects/rangeobject.c */
+typedef struct {
+    PyObject_HEAD
+    long index;
+    long start;
+    long step;
+    long len;
+} RangeIterator;
+
+int
+cpython_range_peek(PyObject *iterator, long *number)
+{
+    RangeIterator *range = (RangeIterator *)iterator;
+    *number = (long)((unsigned long)range->start + (unsigned long)range->index * (unsigned long)range->step);
+    return range->index < range->len;
+}

@@ -12,3 +12,19 @@ cpython_raise(PyObject *exception)
 {
     PyErr_SetRaisedException(exception);
 }
+
+/* Include/internal/pycore_range.h */
+typedef struct {
+    PyObject_HEAD
+    long start;
+    long step;
+    long len;
+} RangeIterator;
+
+int
+cpython_range_peek(PyObject *iterator, long *number)
+{
+    RangeIterator *range = (RangeIterator *)iterator;
+    *number = range->start;
+    return range->len > 0;
+}

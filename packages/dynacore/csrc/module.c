@@ -105,6 +105,8 @@ static PyMethodDef module_methods[] = {
      "set_handled_exception(exc or None) -> the previous one: what sys.exc_info() sees"},
     {"disable_depth", module_disable_depth, METH_O,
      "disable_depth(+1, -1 or 0) -> depth: above 0, this thread calls compiled functions as they are"},
+    {"peek", module_peek, METH_O,
+     "peek(iterator) -> the item that comes next; IndexError at the end. For iterators over lists, tuples and ranges"},
     {"attribute_slots", module_attribute_slots, METH_O,
      "attribute_slots(type) -> (reads, writes): whether attributes are accessed by the generic algorithm"},
     {NULL, NULL, 0, NULL},

@@ -124,3 +124,9 @@ def disable_depth(change: int) -> int:
 
 def attribute_slots(type: type, /) -> tuple[bool, bool]:
     """Whether reading and writing attributes of instances is `PyObject_Generic{Get,Set}Attr`."""
+
+def peek(iterator: Any, /) -> Any:
+    """The item that comes next from an iterator over a list, tuple or range, which stays where it is.
+
+    Raises IndexError at its end, TypeError for other iterators.
+    """

@@ -6,6 +6,7 @@ import operator
 from collections import deque
 from typing import Any
 
+from .._C import peek
 from ..library.sets_rules import ordered
 from ..reasons import Break
 from ..values import (
@@ -204,12 +205,6 @@ def position(iterator: Any) -> tuple[Any, int]:
     """The sequence and the index at which an iterator over it stands."""
     _, (sequence,), *state = iterator.__reduce__()
     return sequence, state[0] if state and state[0] else 0
-
-
-def peek(iterator: Any) -> Any:
-    """Guard accessor: the item that comes next; IndexError at the end."""
-    sequence, index = position(iterator)
-    return sequence[index]
 
 
 def is_builtin_iterator(cls: type) -> bool:

@@ -33,5 +33,4 @@ def load() -> None:
         for name in RULE_MODULES:
             importlib.import_module(f"{__name__}.{name}")
         _loaded = True
-    random = importlib.import_module(f"{__name__}.random_rules")
-    random.numpy_rules()
+    importlib.import_module(f"{__name__}.numpy_rules").fill()

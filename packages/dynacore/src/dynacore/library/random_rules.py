@@ -1,4 +1,4 @@
-"""Random numbers of Python and NumPy: drawn anew in every run, as a call that the entry makes in program order.
+"""Random numbers of Python: drawn anew in every run, as a call that the entry makes in program order.
 
 Only draws that give one number are captured. Whatever fills or reorders an object, and reading or setting a generator's
 state, is left to the interpreter.
@@ -7,7 +7,6 @@ state, is left to the interpreter.
 from __future__ import annotations
 
 import random
-import sys
 from types import FunctionType
 from typing import Any
 
@@ -100,26 +99,3 @@ def leave(name: str) -> Any:
 for _name, _method in vars(Random).items():  # everything else that draws
     if type(_method) is FunctionType and not _name.startswith("_") and id(_method) not in RULES:
         rule(_method)(leave(f"random.{_name}"))
-
-
-def numpy_rules() -> None:
-    """Draws of one number from NumPy's global generator, once somebody has imported it: that takes a while."""
-    legacy = sys.modules.get("numpy.random")
-    if legacy is None or id(legacy.rand) in RULES:
-        return
-    for name, most in (("rand", 0), ("random", 0), ("random_sample", 0), ("randn", 0), ("uniform", 2), ("normal", 2)):
-        _numpy_float(getattr(legacy, name), most)
-
-
-def _numpy_float(function: Any, most: int) -> None:
-    """A function of NumPy that gives a Python float for up to `most` numbers."""
-
-    def sample(m: Any, *args: Value) -> Value:
-        if len(args) > most or not all(type(arg) is Const and type(arg.value) in (int, float) for arg in args):
-            raise Break("numpy", function.__name__)
-        if len(args) == 2 and function.__name__ == "normal" and args[1].value < 0:
-            raise Break("numpy", function.__name__)
-        return m.host_call(m.const(function), list(args), {}, 0.5)
-
-    rule(function)(sample)
-

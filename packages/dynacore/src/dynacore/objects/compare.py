@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..library.folding import CONST_TYPES
 from ..reasons import Break
 from ..values import (
     PUSHED,
@@ -38,7 +39,7 @@ class Compare:
     def compare(self, symbol: str, a: Value, b: Value) -> Any:
         """A rich comparison."""
         name, reflected, function = COMPARE[symbol]
-        if type(a) is Const and type(b) is Const and type(a.value) in PLAIN and type(b.value) in PLAIN:
+        if type(a) is Const and type(b) is Const and type(a.value) in CONST_TYPES and type(b.value) in CONST_TYPES:
             return self.fold(function, [a, b], {})
         if type(a) is Tensor or type(b) is Tensor:
             return self.tensor_compare(symbol, function, a, b)

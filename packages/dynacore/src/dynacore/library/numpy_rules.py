@@ -11,7 +11,7 @@ from typing import Any
 from ..reasons import Break
 from ..values import Const, ListObj, TupleObj, Value
 from .folding import CONST_TYPES, is_literal
-from .registry import rule
+from .registry import RULES, rule
 
 SCALARS = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
 METHODS = (
@@ -29,8 +29,16 @@ DRAWS = (("rand", 0), ("random", 0), ("random_sample", 0), ("randn", 0), ("unifo
 def fill() -> None:
     """Add to the tables what NumPy has, if it is there."""
     numpy = sys.modules.get("numpy")
-    if numpy is None or not hasattr(numpy, "random") or numpy.float64 in CONST_TYPES:
-        return
+    if numpy is not None and hasattr(numpy, "float64") and numpy.float64 not in CONST_TYPES:
+        fill_numbers(numpy)
+    random = sys.modules.get("numpy.random")
+    if random is not None and id(random.rand) not in RULES:
+        for name, most in DRAWS:
+            rule(getattr(random, name))(draw(getattr(random, name), most))
+
+
+def fill_numbers(numpy: Any) -> None:
+    """Scalars, functions of one or two of them, and functions of a sequence."""
     kinds = {getattr(numpy, "bool_" if name == "bool" else name) for name in SCALARS.split()}
     CONST_TYPES.update(kinds)
     for function in (*kinds, *scalar_methods(kinds)):
@@ -38,8 +46,6 @@ def fill() -> None:
     rule(numpy.ufunc.__call__)(ufunc_call)
     for name in REDUCTIONS.split():
         rule(getattr(numpy, name))(reduction(numpy, getattr(numpy, name)))
-    for name, most in DRAWS:
-        rule(getattr(numpy.random, name))(draw(getattr(numpy.random, name), most))
 
 
 def scalar_methods(kinds: set[type]) -> list[Any]:

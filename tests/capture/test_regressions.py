@@ -159,3 +159,46 @@ def test_text_of_an_object_that_changes():
     assert repr(run(torch.ones(2))) == repr(program(torch.ones(2)))
     array[0], log[0] = 7, 98
     assert repr(run(torch.ones(2))) == repr(program(torch.ones(2)))
+
+
+class Told(Exception):
+    def __init__(self, text="nothing", more=1):
+        super().__init__(text)
+        self.more = more
+
+
+class Asking(Exception):
+    def __init__(self, text):
+        super().__init__(text)
+
+
+class Other(Exception):
+    def __new__(cls):
+        return 3
+
+
+def test_raised_class_that_is_made_in_python():
+    def raises(x, raised, cause):
+        if cause is None:
+            raise raised
+        raise raised from cause
+
+    def catches(x, raised, cause):
+        try:
+            raises(x, raised, cause)
+        except Exception as error:
+            x = x + getattr(error, "more", 5)
+            return x, repr(error), repr(error.__cause__), repr(error.__context__)
+
+    def chains(x, raised, cause):
+        try:
+            {}["key"]
+        except KeyError:
+            raises(x, raised, cause)
+
+    for program in (raises, catches, chains):
+        run = compiled(program)
+        for raised in (Told, Asking, Other, KeyError):
+            for cause in (None, Told, KeyError, Asking, Told("made"), 3):
+                ours, plain = (repr(outcome(f, torch.ones(1), raised, cause)) for f in (run, program))
+                assert ours == plain

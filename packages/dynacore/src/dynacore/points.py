@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import weakref
 from collections.abc import Callable
@@ -104,6 +105,16 @@ class PointTable:
         self.points.clear()
 
 
+def unseen(rest: Callable[[], Any]) -> Any:
+    """Run the rest of a polyfill: what it raises has no traceback line for it."""
+    try:
+        return rest()
+    except BaseException as error:
+        failed = error
+    trace = failed.__traceback__.tb_next  # type: ignore[union-attr]
+    return _C.resume_raise([], failed.with_traceback(trace and trace.tb_next))
+
+
 class PointData:
     """What Python keeps with a point."""
 
@@ -134,7 +145,8 @@ class PointData:
         state.clear()
         if where.drop:
             stack.pop()
-        return resume_function(where.code, where.index, self.globals, slots, stack, handled=handled)
+        rest = resume_function(where.code, where.index, self.globals, slots, stack, handled=handled)
+        return functools.partial(unseen, rest) if where.trusted else rest
 
     def describe(self) -> str:
         """Where this is, for messages."""

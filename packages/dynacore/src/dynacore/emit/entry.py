@@ -381,7 +381,8 @@ class Emitter(Rebuilder):
         self.lines.append(f"s = {state}")
         self.lines.append(f"frames = [{', '.join([f'({point}, s)', *waiting])}]")
         self.release(hard)
-        if waiting or frame.gen is not None or ins.handler is not None or self.handled_name is not None or hard.again:
+        handles = ins.handler is not None or self.handled_name is not None
+        if waiting or handles or frame.gen is not None or hard.again or frame.trusted:
             self.guarded(hard)
         else:
             self.lines += hard.lines

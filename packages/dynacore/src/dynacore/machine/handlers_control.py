@@ -9,6 +9,7 @@ from bytecode_models import Instr, Op
 from ..frames import NULL, Frame
 from ..objects.attributes import MISSING
 from ..objects.iteration import END
+from ..objects.calls import is_made_in_python, raise_made
 from ..reasons import Break
 from ..values import NONE, PUSHED, Const, DictObj, ExcObj, ExcTrace, GenObj, Known, Raised, TupleObj, Value
 from .core import Machine, handles
@@ -218,14 +219,17 @@ def raise_(m: Machine, f: Frame, i: Instr) -> None:
     cause = f.stack.pop() if i.a == 2 else None
     value = f.stack.pop()
     if type(value) is Known and isinstance(value.obj, type) and issubclass(value.obj, BaseException):
-        made = m.call(value, [], {})
-        if made is PUSHED:
-            raise AssertionError("an exception class with Python code in __init__ is called before it is raised")
-        value = made
+        if is_made_in_python(value.obj):
+            m.push_python(raise_made, [value] if cause is None else [value, cause])
+            return
+        value = m.call(value, [], {})
     if not isinstance(value, ExcObj):
         raise Break("exception-unknown", value.cls.__name__)
     if cause is not None:
-        if type(cause) is Known:
+        if type(cause) is Known and isinstance(cause.obj, type) and issubclass(cause.obj, BaseException):
+            if is_made_in_python(cause.obj):
+                m.push_python(raise_made, [value, cause])
+                return
             cause = m.call(cause, [], {})
         if not isinstance(cause, ExcObj) and not m.is_none(cause):
             raise Break("exception-unknown", "cause")

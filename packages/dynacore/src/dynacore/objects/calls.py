@@ -242,6 +242,28 @@ def make_polyfill(cls, /, *args, **kwargs):
     return obj
 
 
+def is_made_in_python(cls: type) -> bool:
+    """Whether making an instance runs code written in Python."""
+    methods = [getattr(cls, name, None) for name in ("__new__", "__init__")]
+    return any(type(method) is FUNCTION for method in (type(cls).__call__, *methods))
+
+
+def raise_made(raised, *cause):
+    """`raise`, with classes whose instances are made in Python."""
+    made = raised
+    if isinstance(made, type):
+        made = raised()
+        if not isinstance(made, BaseException):
+            kind = type(made)
+            raise TypeError(f"calling {raised!r} should have returned an instance of BaseException, not {kind!r}")
+    if not cause:
+        raise made
+    reason = cause[0]
+    if isinstance(reason, type):
+        reason = reason()
+    raise made from reason
+
+
 MAKE_POLYFILL = make_polyfill
 
 __all__ = ["PUSHED", "STANDS_FOR", "Calls", "Const", "Raised", "Tensor", "TupleObj"]

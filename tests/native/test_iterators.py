@@ -34,7 +34,10 @@ def test_peek_sees_a_list_that_grows():
     assert C.peek(iterator) == 2
 
 
-@pytest.mark.parametrize("other", [iter({}), iter(""), iter(range(2**70)), [1], 5, zip()], ids=lambda o: type(o).__name__)
+OTHERS = [iter({}), iter(""), iter(range(2**70)), [1], 5, zip()]
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=lambda o: type(o).__name__)
 def test_peek_refuses_other_iterators(other):
     with pytest.raises(TypeError, match="an iterator over a list, tuple or range"):
         C.peek(other)

@@ -8,8 +8,8 @@ from bytecode_models import Instr, Op
 
 from ..frames import NULL, Frame
 from ..objects.attributes import MISSING
-from ..objects.iteration import END
 from ..objects.calls import is_made_in_python, raise_made
+from ..objects.iteration import END
 from ..reasons import Break
 from ..values import NONE, PUSHED, Const, DictObj, ExcObj, ExcTrace, GenObj, Known, Raised, TupleObj, Value
 from .core import Machine, handles

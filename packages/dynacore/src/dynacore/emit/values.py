@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import itertools
 import math
 import types
@@ -312,7 +313,7 @@ class Rebuilder:
         name = self.assign(v, f"{way}({self.get(v.seq)})")
         start = 0 if v.step > 0 else len(v.seq.items) - 1  # type: ignore[attr-defined]
         if v.index != start:
-            self.lines.append(f"{name}.__setstate__({v.index})")
+            self.lines.append(f"{self.constant(move_iterator)}({name}, {v.index}, {self.get(v.seq)})")
         return name
 
     def items_iter(self, v: ItemsIter) -> str:
@@ -383,21 +384,28 @@ def ended(cls: Any) -> Any:
 
 def overtaken(make: Any, view: Any, owner: Any) -> Any:
     """An iterator whose container has changed since: it says so when asked for an item."""
-    mark = object()
-    if isinstance(owner, dict):
-        dict.__setitem__(owner, mark, None)
-        iterator = make(view)
-        dict.__delitem__(owner, mark)
-    elif isinstance(owner, set):
-        set.add(owner, mark)
-        iterator = make(view)
-        set.discard(owner, mark)
-    else:
-        iterator = make(view)
+    iterator, mark = make(view), object()
+    if isinstance(owner, collections.deque):
         collections.deque.append(owner, collections.deque.pop(owner) if owner else mark)
         if owner and owner[-1] is mark:
             collections.deque.pop(owner)
+        return iterator
+    add, remove = (dict.setdefault, dict.pop) if isinstance(owner, dict) else (set.add, set.remove)
+    add(owner, mark)
+    with contextlib.suppress(RuntimeError):
+        next(iterator)  # from here on it always says so
+    remove(owner, mark)
     return iterator
+
+
+def move_iterator(iterator: Any, index: int, sequence: Any) -> None:
+    """Put an iterator at an index; a list may have become too short for it, and may grow again."""
+    missing = [None] * (index - len(sequence)) if isinstance(sequence, list) else []
+    if missing:
+        list.extend(sequence, missing)
+    iterator.__setstate__(index)
+    if missing:
+        del sequence[-len(missing) :]
 
 
 def advance(iterator: Any, n: int) -> None:

@@ -63,11 +63,17 @@ class AttributeWrites:
                 self.d_set(v.namespace, Const(name), value)
             return None
         self.touch(v)
-        if value is DELETED and (v.obj is None or name not in instance_dict(v.obj)):  # type: ignore[operator]
+        if value is DELETED and (v.obj is None or not self.has_own(v, name)):
             del v.attrs[name]
         else:
             v.attrs[name] = value
         return None
+
+    def has_own(self, v: Obj, name: str) -> bool:
+        """Whether a real object has the attribute in its `__dict__`, guarded."""
+        found = name in instance_dict(v.obj)  # type: ignore[operator]
+        v.source.child("dict").check("has" if found else "lacks", name)  # type: ignore[union-attr]
+        return found
 
     def set_descriptor(self, found: Any, v: Value, cls: type, name: str, value: Value) -> Any:
         """`type(found).__set__(found, v, value)`."""

@@ -61,11 +61,17 @@ class Dicts:
         if d.complete:
             del d.items[k]
             d.reordered = True
-        elif dict.__contains__(d.obj, k):
+        elif self.d_holds(d, k):
             d.items[k] = DELETED
         else:
             del d.items[k]
         return True
+
+    def d_holds(self, d: DictObj, key: Any) -> bool:
+        """Whether the real dict has the key, guarded."""
+        found = dict.__contains__(d.obj, key)
+        d.source.check("has" if found else "lacks", key)
+        return found
 
     def d_complete(self, d: DictObj) -> None:
         """Take over all of a real dict, so that its order is known."""

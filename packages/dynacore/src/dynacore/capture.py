@@ -117,7 +117,7 @@ class Owner:
                 "  Calls that no entry fits now run as plain Python. Make the value constant, pass it as a tensor, "
                 "or raise dynacore.config.recompile_limit."
             )
-            if config.fail_on_recompile_limit or self.options.fullgraph and config.fail_on_recompile_limit:
+            if config.fail_on_recompile_limit:
                 raise RecompileLimitError(text)
             logs.warn(text)
         return False

@@ -70,7 +70,7 @@ class Facts:
 class Plan:
     """Lays out the tree: which object is handed at which index, and what is checked where."""
 
-    def __init__(self, root: Source, handed: list[Source], relations: list[tuple], dynamic: bool = False):
+    def __init__(self, root: Source, handed: list[Source], relations: list[tuple]):
         self.index = {id(source): i for i, source in enumerate(handed)}
         self.handed = list(handed)
         self.tensors: list[Any] = []

@@ -95,9 +95,17 @@ def infer(call: Arguments, state: TorchState) -> Any:
     except Exception as error:
         if is_leaf_by_mark(call.target):
             return run_on_zeros(call)
-        raise Break("op-failed-on-meta", f"{call.name}: {error}") from None
+        raise Break(reason_of(error), f"{call.name}: {error}") from None
     finally:
         set_grad_enabled(before)
+
+
+def reason_of(error: Exception) -> str:
+    """Why an operation fails on stand-ins: some need the values of a tensor."""
+    text = str(error)
+    if "item() cannot be called on meta" in text:
+        return "tensor-to-python"
+    return "data-dependent-shape" if "torch.nonzero()" in text else "op-failed-on-meta"
 
 
 def run(call: Arguments, state: TorchState) -> Any:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import enum
+import gc
 import types
 from typing import Any
 
 from ..library.folding import CONST_TYPES
-from ..library.registry import RULES
+from ..library.registry import POLYFILLS, RULES
 from ..reasons import Break
 from ..sources import Source
 from ..suspended import Suspended
@@ -368,6 +369,19 @@ def cell_value(m: Any, obj: Any, source: Source) -> Value:
     return Cell(None, obj, source)
 
 
+def proxy_value(m: Any, obj: Any, source: Source) -> Value:
+    """A read-only view of a mapping: an object of ours around the mapping below."""
+    source.check("type", types.MappingProxyType)
+    value = Obj(POLYFILLS[id(types.MappingProxyType)], obj, source)
+    value.attrs["mapping"] = m.wrap(behind_proxy(obj), source.child("call", behind_proxy))
+    return value
+
+
+def behind_proxy(proxy: Any) -> Any:
+    """The mapping that a mappingproxy shows: nothing but the garbage collector tells."""
+    return gc.get_referents(proxy)[0]
+
+
 def open_value(m: Any, obj: Any, source: Source) -> Value:
     """Something that we don't look into."""
     source.check("type", type(obj))
@@ -399,6 +413,7 @@ MAKERS: dict[type, Any] = {
     property: by_identity,
     staticmethod: by_identity,
     classmethod: by_identity,
+    types.MappingProxyType: proxy_value,
     types.GeneratorType: open_value,
 }
 

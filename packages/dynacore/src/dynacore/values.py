@@ -220,13 +220,14 @@ class DictObj(Obj):
     `items` is then an overlay over the real one (`complete` False) until something asks for all of it.
     """
 
-    __slots__ = ("complete", "instance", "items", "reordered")
+    __slots__ = ("complete", "instance", "items", "reordered", "shape")
 
     def __init__(self, cls: type = dict, obj: Any = None, source: Source | None = None):
         super().__init__(cls, obj, source)
         self.items: dict[Any, Any] = {}
         self.complete = source is None
         self.reordered = False  # write back by rebuilding, not key by key
+        self.shape = 0  # counts keys that came and went
         self.instance: Obj | None = None  # the object made here whose `__dict__` it is
 
 
@@ -337,7 +338,7 @@ class ItemsIter(Obj):
     That of a dict's values or items (`what`) takes those from the dict when it comes to the key.
     """
 
-    __slots__ = ("index", "owner", "size", "started_at", "values", "what")
+    __slots__ = ("index", "owner", "shape", "size", "started_at", "values", "what")
 
     def __init__(self, values: list[Value], cls: type, owner: Value | None = None, what: str = ""):
         super().__init__(cls)
@@ -346,6 +347,7 @@ class ItemsIter(Obj):
         self.owner = owner
         self.what = what
         self.size = len(values)
+        self.shape = owner.shape if isinstance(owner, DictObj) else 0
         self.started_at: Any = None  # (code, index) of the instruction that took the first item
 
 

@@ -210,6 +210,7 @@ def move_to_end(m: Any, self: Value, key: Value, last: Value = TRUE) -> Value:
         m.throw(KeyError, key)
     m.d_items(target)
     m.touch(target)
+    target.shape += 1
     pair = target.items.pop(place)
     target.items = {**target.items, place: pair} if at_end else {place: pair, **target.items}
     target.reordered = True

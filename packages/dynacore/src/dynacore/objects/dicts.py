@@ -48,6 +48,7 @@ class Dicts:
         if entry is DELETED:
             self.d_complete(d)
             entry = None
+        d.shape += entry is None
         d.items[k] = (entry[0] if entry is not None else key, value)
 
     def d_del(self, d: DictObj, key: Value) -> bool:
@@ -58,6 +59,7 @@ class Dicts:
         if not d.complete and d.obj is not None and dict.__contains__(d.obj, k) and not isinstance(k, str):
             self.d_complete(d)
         self.touch(d)
+        d.shape += 1
         if d.complete:
             del d.items[k]
             d.reordered = True
@@ -130,6 +132,7 @@ class Dicts:
         """Empty it."""
         self.touch(d)
         d.items = {}
+        d.shape += 1
         d.complete = d.reordered = True
 
     def d_store(self, d: DictObj, name: str, value: Value) -> None:

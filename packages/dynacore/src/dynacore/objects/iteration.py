@@ -165,8 +165,7 @@ class Iteration:
         if isinstance(owner, DictObj):
             if len(owner.items) != it.size:
                 return "dictionary changed size during iteration"
-            now = [key for key, _ in owner.items.values()]
-            return "" if now == it.values or now[::-1] == it.values or it.index >= len(it.values) else "keys"
+            return "" if owner.shape == it.shape else "keys"
         if isinstance(owner, SetObj):
             return "Set changed size during iteration" if len(owner.items) != it.size else ""
         if isinstance(owner, ListObj):

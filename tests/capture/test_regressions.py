@@ -1,5 +1,6 @@
 """Programs that once went wrong, each held against plain Python."""
 
+import re
 import traceback
 
 import numpy
@@ -202,3 +203,30 @@ def test_raised_class_that_is_made_in_python():
             for cause in (None, Told, KeyError, Asking, Told("made"), 3):
                 ours, plain = (repr(outcome(f, torch.ones(1), raised, cause)) for f in (run, program))
                 assert ours == plain
+
+
+@pytest.mark.parametrize("given", [numpy.float64(1), numpy.int64(1), numpy.ones(2), re.match("(a)", "a"), "ab", [3, 4]])
+def test_iteration_of_what_only_has_subscripts(given):
+    def unpacks(given):
+        first, second = given
+        return first, second
+
+    def walks(given):
+        return [item for item in given]
+
+    def lists(given):
+        return list(given)
+
+    for program in (unpacks, walks, lists):
+        ours, plain = outcome(compiled(program), given), outcome(program, given)
+        assert repr(ours) == repr(plain)
+
+
+def test_retained_gradient_is_seen():
+    def program(x):
+        return x.retains_grad, (x + 1).retains_grad
+
+    run, x = compiled(program), torch.ones(2, requires_grad=True) * 1
+    assert run(x) == program(x) == (False, False)
+    x.retain_grad()
+    assert run(x) == program(x) == (True, False)

@@ -13,7 +13,7 @@ from ..values import Const, Tensor, TupleObj, Value
 #: attributes that the stand-in has right
 FROM_STAND_IN = frozenset(
     "shape dtype ndim requires_grad is_leaf layout itemsize nbytes is_sparse is_sparse_csr is_quantized is_mkldnn "
-    "is_nested retains_grad".split()
+    "is_nested".split()
 )
 #: attributes that tell leaves from results of operations, which the tensor guard doesn't
 OF_HISTORY = frozenset(("is_leaf", "retains_grad", "grad_fn", "grad"))
@@ -39,6 +39,8 @@ def tensor_attr(m: Any, t: Tensor, name: str) -> Value | None:
         return m.graph.call(getattr, [t, Const(name)])
     if name == "grad_fn":
         return no_history(t)
+    if name == "retains_grad":
+        return retains_grad(t)
     if name == "grad":
         return gradient(m, t)
     if name == "__class__":
@@ -64,6 +66,14 @@ def no_history(t: Tensor) -> Value:
     if t.fake.grad_fn is not None:
         raise Break("autograd", "Tensor.grad_fn")
     return Const(None)
+
+
+def retains_grad(t: Tensor) -> Value:
+    """`retains_grad`, which no captured operation sets."""
+    if t.obj is None or t.source is None:
+        return Const(False)
+    t.source.child("slot", "retains_grad").check("is", t.obj.retains_grad)
+    return Const(t.obj.retains_grad)
 
 
 def gradient(m: Any, t: Tensor) -> Value:

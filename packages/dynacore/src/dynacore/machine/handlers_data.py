@@ -428,7 +428,7 @@ def unpack(m: Machine, f: Frame, i: Instr) -> None:
 
 def refuse_unpacking(m: Machine, source: Any) -> None:
     """Unpacking has its own text for what can't be iterated."""
-    if m.lookup_type(source.cls, "__iter__") is MISSING and m.lookup_type(source.cls, "__getitem__") is MISSING:
+    if m.lookup_type(source.cls, "__iter__") is MISSING and not m.has_items(source.cls):
         m.throw(TypeError, f"cannot unpack non-iterable {source.cls.__name__} object")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import deque
+from types import WrapperDescriptorType
 from typing import Any
 
 from .._C import peek
@@ -65,10 +66,17 @@ class Iteration:
         if kind is Const and method is not MISSING:
             return self.constant_iter(v)
         if method is MISSING:
-            if kind is Host or self.lookup_type(v.cls, "__getitem__") is MISSING:
+            if kind is Host or not self.has_items(v.cls):
                 self.throw(TypeError, f"'{v.cls.__name__}' object is not iterable")
             return self.call(Known(SEQUENCE_ITERATOR), [v], {})
         raise Break("iterate-unknown", v.cls.__name__)
+
+    def has_items(self, cls: type) -> bool:
+        """Whether objects of a class without `__iter__` are iterated by `__getitem__`."""
+        method = self.lookup_type(cls, "__getitem__")
+        if type(method) is WrapperDescriptorType:  # of a sequence, which can be iterated, or of a mapping, which can't
+            raise Break("iterate-unknown", cls.__name__)
+        return method is not MISSING
 
     def constant_iter(self, v: Const) -> Value:
         """An iterator over a range, str, bytes or frozenset."""

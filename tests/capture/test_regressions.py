@@ -205,7 +205,7 @@ def test_raised_class_that_is_made_in_python():
                 assert ours == plain
 
 
-@pytest.mark.parametrize("given", [numpy.float64(1), numpy.int64(1), numpy.ones(2), re.match("(a)", "a"), "ab", [3, 4]])
+@pytest.mark.parametrize("given", [numpy.float64(1), numpy.int64(1), numpy.ones(2), re.match("(a)", "a"), "ab", 3])
 def test_iteration_of_what_only_has_subscripts(given):
     def unpacks(given):
         first, second = given
@@ -217,7 +217,10 @@ def test_iteration_of_what_only_has_subscripts(given):
     def lists(given):
         return list(given)
 
-    for program in (unpacks, walks, lists):
+    def spreads(given):
+        return [*given, 1], (*given,)
+
+    for program in (unpacks, walks, lists, spreads):
         ours, plain = outcome(compiled(program), given), outcome(program, given)
         assert repr(ours) == repr(plain)
 

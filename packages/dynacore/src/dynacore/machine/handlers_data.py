@@ -360,6 +360,8 @@ def extend(m: Machine, f: Frame, i: Instr) -> None:
     except Break as cause:
         if cause.code != "iterate-unknown":
             raise
+        if i.a == "list":
+            refuse(m, source, "Value after * must be an iterable, not {}")
         m.push_python(extend_in_python, [owner, source, m.const(i.a == "list")])
         m.frames[-1].discard = True
         return
@@ -406,7 +408,7 @@ def unpack(m: Machine, f: Frame, i: Instr) -> None:
     except Break as cause:
         if cause.code != "iterate-unknown":
             raise
-        refuse_unpacking(m, source)
+        refuse(m, source, "cannot unpack non-iterable {} object")
         f.pc = i.index  # once more, on the list that the loop makes
         m.push_python(list_in_python, [source, m.const(limit)])
         return
@@ -426,10 +428,10 @@ def unpack(m: Machine, f: Frame, i: Instr) -> None:
     f.stack.extend(reversed(items[:before]))
 
 
-def refuse_unpacking(m: Machine, source: Any) -> None:
-    """Unpacking has its own text for what can't be iterated."""
+def refuse(m: Machine, source: Any, text: str) -> None:
+    """Unpacking has its own texts for what can't be iterated."""
     if m.lookup_type(source.cls, "__iter__") is MISSING and not m.has_items(source.cls):
-        m.throw(TypeError, f"cannot unpack non-iterable {source.cls.__name__} object")
+        m.throw(TypeError, text.format(source.cls.__name__))
 
 
 def list_in_python(source, limit, /):

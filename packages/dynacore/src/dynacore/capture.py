@@ -23,6 +23,7 @@ from .graph.failures import Failing, Recovery
 from .graph.state import capture_allowed
 from .guards.plan import Plan
 from .guards.twin import evaluate
+from .library import load as load_library
 from .machine import Finished, Frame, Machine, Stopped
 from .options import Options
 from .points import PointData, PointTable, Where
@@ -302,6 +303,7 @@ def without_frames(outcome: Any) -> Any:
 
 def compile_function(function: FunctionType, options: Options) -> Any:
     """The compiled form of a Python function."""
+    load_library()  # here, as loading what compiles belongs to compiling: the first call is for capture
     return _C.Compiled(function, Owner(function, options).start)
 
 

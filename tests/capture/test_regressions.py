@@ -233,3 +233,19 @@ def test_retained_gradient_is_seen():
     assert run(x) == program(x) == (False, False)
     x.retain_grad()
     assert run(x) == program(x) == (True, False)
+
+
+def test_error_of_a_builtin_has_no_lines_of_ours():
+    def largest(items):
+        return max(items)
+
+    def total(items):
+        return sum(items, "")
+
+    def largest_of(items):
+        return max([1, 2], key=lambda item: item / (item - 2))
+
+    for program in (largest, total, largest_of):
+        run = compiled(program)
+        for items in ([], {}, set(), [1, "a"], (3,)):
+            assert outcome(run, items) == outcome(program, items)

@@ -13,6 +13,7 @@ from typing import Any
 from bytecode_models import NULL, UNBOUND, Op, decode, resume_function
 
 from . import _C
+from .library.polyfills.support import without_our_lines
 from .library.stand_ins import real_object
 from .shims import is_shim
 from .suspended import Suspended, real_generator
@@ -111,8 +112,7 @@ def unseen(rest: Callable[[], Any]) -> Any:
         return rest()
     except BaseException as error:
         failed = error
-    trace = failed.__traceback__.tb_next  # type: ignore[union-attr]
-    return _C.resume_raise([], failed.with_traceback(trace and trace.tb_next))
+    return _C.resume_raise([], without_our_lines(failed))
 
 
 class PointData:

@@ -12,6 +12,7 @@ from bytecode_models import Op
 
 from .. import _C, logs
 from ..graph import failures
+from ..library.polyfills.support import without_our_lines
 from ..library.registry import STANDS_FOR
 from ..machine.core import FRAME_READERS, Finished, Frame, Machine, Stopped
 from ..objects.wrapping import base_layout
@@ -189,6 +190,7 @@ class Emitter(Rebuilder):
         names.update(
             NAMESPACE,
             versions=failures.versions,
+            without_our_lines=without_our_lines,
             Continuation=_C.Continuation,
             set_handled=_C.set_handled_exception,
             with_methods=with_methods,
@@ -418,6 +420,8 @@ class Emitter(Rebuilder):
         self.lines += ["set_handled(p)"] if handled is not None else []  # where Python itself restores nothing more
         # The trampoline adds the line of this frame, as of those that wait.
         stripped = "failed" if hard.again else "failed.with_traceback(failed.__traceback__.tb_next)"
+        if self.m.frames[-1].trusted and not hard.again:
+            stripped = "without_our_lines(failed)"
         self.lines += ["if failed is not None:", f"    return resume_raise(frames, {stripped})"]
 
     def release(self, hard: Hard) -> None:

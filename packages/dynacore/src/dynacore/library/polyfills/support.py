@@ -20,6 +20,14 @@ def at_capture(function: Function) -> Function:
     return function
 
 
+def without_our_lines(error: BaseException) -> BaseException:
+    """An exception that left a polyfill's frame, the first in its traceback, without the lines of polyfills."""
+    trace = error.__traceback__ and error.__traceback__.tb_next
+    while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith("dynacore."):
+        trace = trace.tb_next
+    return error.with_traceback(trace)
+
+
 def same(one, other, /):
     """The equality that containers use: identity first. A rule answers where no Python code is needed."""
     return True if one is other or one == other else False

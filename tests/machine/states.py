@@ -1,4 +1,4 @@
-"""Programs whose calls differ in what an entry has assumed: types, aliases, attributes, classes, globals, the caller's handler."""
+"""Programs whose calls differ in what an entry assumed: types, aliases, attributes, classes, globals, what is handled."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def same(make):
     return call
 
 
-@program(lambda: ([1], [2]), same(lambda: [1]), lambda: ([1, 2], [1]), lambda: ((1,), [1]), lambda: ([[1]], [1]), same(lambda: [[]]))
+@program(
+    lambda: ([1], [2]), same(lambda: [1]), lambda: ([1, 2], [1]), lambda: ((1,), [1]), lambda: ([[1]], [1]),
+    same(lambda: [[]]),
+)  # fmt: skip
 def two_lists(a, b):
     try:
         a.append(3)
@@ -54,7 +57,10 @@ def two_lists(a, b):
     return a == b, a is b, a + b, len(a)
 
 
-@program(lambda: (Point(1), Point(2)), same(lambda: Point(3)), lambda: (Point(1), Other(1)), lambda: (Point(-1.5), Point("s")), lambda: (Other([1]), Point(0)))
+@program(
+    lambda: (Point(1), Point(2)), same(lambda: Point(3)), lambda: (Point(1), Other(1)),
+    lambda: (Point(-1.5), Point("s")), lambda: (Other([1]), Point(0)),
+)  # fmt: skip
 def two_objects(a, b):
     a.x = b.x
     b.seen = a
@@ -73,7 +79,9 @@ def shadowed(**more):
     return call
 
 
-@program(shadowed(), shadowed(label="own"), shadowed(norm=len), shadowed(z=1), shadowed(label=None), lambda: (Other(2),))
+@program(
+    shadowed(), shadowed(label="own"), shadowed(norm=len), shadowed(z=1), shadowed(label=None), lambda: (Other(2),),
+)
 def instance_attributes(p):
     out = [getattr(p, "label", "none"), hasattr(p, "z")]
     try:
@@ -84,7 +92,10 @@ def instance_attributes(p):
     return out
 
 
-@program(({"a": 1},), ({"a": 1, "b": 2},), ({"b": 2, "a": 1},), ({},), ({"a": None},), ({"a": [1]},), ({1: 1},), ({"a": 1.0},), ({"a": True},))
+@program(
+    ({"a": 1},), ({"a": 1, "b": 2},), ({"b": 2, "a": 1},), ({},), ({"a": None},), ({"a": [1]},), ({1: 1},),
+    ({"a": 1.0},), ({"a": True},),
+)  # fmt: skip
 def dict_states(d):
     out = [d.get("a"), "b" in d, len(d), list(d)]
     d["new"] = d.pop("a", "none")
@@ -94,7 +105,10 @@ def dict_states(d):
     return out, d
 
 
-@program((1,), (2,), (1.0,), (True,), ("1",), (None,), ((1,),), ([1],), (-0.0,), (0.0,), (float("nan"),), (2**40,), (b"1",))
+@program(
+    (1,), (2,), (1.0,), (True,), ("1",), (None,), ((1,),), ([1],), (-0.0,), (0.0,), (float("nan"),), (2**40,),
+    (b"1",),
+)  # fmt: skip
 def argument_types(x):
     try:
         y = x + x
@@ -103,7 +117,10 @@ def argument_types(x):
     return y, type(x).__name__, x == 1, not x, isinstance(x, (int, str)), [x], x if x else "falsy"
 
 
-@program(lambda: (lambda: 1,), lambda: (lambda: 2,), lambda: (len,), lambda: (Point,), lambda: (Point(1).norm,), lambda: ([1, 2].append,), lambda: (types.SimpleNamespace(a=1),))
+@program(
+    lambda: (lambda: 1,), lambda: (lambda: 2,), lambda: (len,), lambda: (Point,), lambda: (Point(1).norm,),
+    lambda: ([1, 2].append,), lambda: (types.SimpleNamespace(a=1),),
+)  # fmt: skip
 def callable_kinds(f):
     for args in ((), ([1, 2],), (1, 2)):
         try:
@@ -150,7 +167,10 @@ def patched(**methods):
     return call
 
 
-@program(patched(), patched(label="a"), patched(label="b"), patched(norm2=lambda self: self.x * 2), patched(norm2=property(lambda self: "property")), patched())
+@program(
+    patched(), patched(label="a"), patched(label="b"), patched(norm2=lambda self: self.x * 2),
+    patched(norm2=property(lambda self: "property")), patched(),
+)  # fmt: skip
 def class_states(p):
     out = [getattr(p, "label", "none"), hasattr(Point, "norm2")]
     two = getattr(p, "norm2", None)
@@ -187,7 +207,10 @@ def nested(kind):
     return call
 
 
-@program(nested(1), nested("a"), lambda: ([1], {"inner": [1], "again": [[1], [1]]}), lambda: ([], {"inner": [], "again": [[]]}))
+@program(
+    nested(1), nested("a"), lambda: ([1], {"inner": [1], "again": [[1], [1]]}),
+    lambda: ([], {"inner": [], "again": [[]]}),
+)  # fmt: skip
 def nested_aliases(inner, outer):
     inner.append("x")
     outer["inner"].append("y")

@@ -1,4 +1,4 @@
-"""What a break costs: nothing is captured twice, a loop's graphs don't depend on its trip count, the stack stays flat."""
+"""What a break costs: nothing is captured twice, graphs don't depend on a loop's trip count, the stack stays flat."""
 
 import sys
 import traceback
@@ -12,7 +12,10 @@ from machine.oracle import LOG, arguments, say
 import dynacore
 from dynacore import stats
 
-PROGRAMS = [tensors.straight, tensors.for_range, tensors.for_kinds, tensors.deep, tensors.in_expressions, tensors.with_blocks, tensors.branches, tensors.item_into_python]
+PROGRAMS = [
+    tensors.straight, tensors.for_range, tensors.for_kinds, tensors.deep, tensors.in_expressions,
+    tensors.with_blocks, tensors.branches, tensors.item_into_python,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda function: function.__name__)

@@ -6,7 +6,6 @@ import contextlib
 import sys
 
 import torch
-
 from machine.oracle import program, say
 
 X = torch.tensor([1.0, -2.0, 3.0])

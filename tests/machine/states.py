@@ -1,4 +1,4 @@
-"""Programs whose calls differ in what an entry assumed: types, aliases, attributes, classes, globals, what is handled."""
+"""Programs whose calls differ in what an entry assumed: types, aliases, attributes, classes, globals, handlers."""
 
 from __future__ import annotations
 

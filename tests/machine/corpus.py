@@ -1,6 +1,6 @@
 """All programs: name -> (function, calls)."""
 
-from machine import classes, exceptions, expressions, functions, iteration, lifetimes, protocols, states, tensors  # noqa: F401
+from machine import classes, definitions, exceptions, expressions, functions, iteration, lifetimes, protocols, states, tensors  # noqa: F401
 from machine.oracle import CALLS
 from models.corpus import CASES
 

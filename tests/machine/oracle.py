@@ -129,12 +129,12 @@ class Walk:
                 return [self(part) for part in parts(obj)], self.attributes(obj)
         if isinstance(obj, types.GeneratorType):
             return obj.__name__, [self(item) for item in itertools.islice(obj, 5)]
-        if hasattr(obj, "__next__") and type(obj).__module__ in ("builtins", "itertools"):
+        if hasattr(cls, "__next__") and type(obj).__module__ in ("builtins", "itertools"):
             return [self(part) for part in obj.__reduce__()]
         return (self.attributes(obj),)
 
     def attributes(self, obj):
-        found = [(name, self(item)) for name, item in getattr(obj, "__dict__", {}).items()]
+        found = [(name, self(item)) for name, item in getattr(obj, "__dict__", {}).items() if not isinstance(obj, types.ModuleType)]
         for base in type(obj).__mro__:
             slots = vars(base).get("__slots__", ())
             for name, slot in vars(base).items():
@@ -160,6 +160,7 @@ LAYOUTS = {
     deque: deque.__iter__,
     dict: lambda d: [part for pair in dict.items(d) for part in pair],
     (set, frozenset): lambda s: sorted(map(repr, s)),
+    types.ModuleType: lambda m: sorted(name for name in vars(m) if not name.startswith("__")),
     types.FunctionType: function_parts,
     types.CellType: cell_parts,
     functools.partial: lambda p: [p.func, p.args, p.keywords],

@@ -206,9 +206,7 @@ class Attributes:
             return Bound(self.const(found), v, METHOD)
         if kind is property:
             if found.fget is None:
-                self.throw(
-                    AttributeError, f"property '{name}' of '{cls.__name__}' object has no getter", name=name, obj=v
-                )
+                raise Break("attribute-unknown", f"{cls.__name__}.{name}")
             return self.call_getter(found.fget, [v], v, name, hook)
         if kind is classmethod:
             return self.bind_class(found.__func__, self.const(cls))

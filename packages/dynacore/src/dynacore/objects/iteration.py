@@ -66,13 +66,15 @@ class Iteration:
         if kind is Const and method is not MISSING:
             return self.constant_iter(v)
         if method is MISSING:
-            if kind is Host or not self.has_items(v.cls):
+            if kind is Host or not self.can_iterate(v.cls):
                 self.throw(TypeError, f"'{v.cls.__name__}' object is not iterable")
             return self.call(Known(SEQUENCE_ITERATOR), [v], {})
         raise Break("iterate-unknown", v.cls.__name__)
 
-    def has_items(self, cls: type) -> bool:
-        """Whether objects of a class without `__iter__` are iterated by `__getitem__`."""
+    def can_iterate(self, cls: type) -> bool:
+        """Whether objects of a class are iterated, by `__iter__` or by `__getitem__`."""
+        if self.lookup_type(cls, "__iter__") is not MISSING:
+            return True
         method = self.lookup_type(cls, "__getitem__")
         if type(method) is WrapperDescriptorType:  # of a sequence, which can be iterated, or of a mapping, which can't
             raise Break("iterate-unknown", cls.__name__)

@@ -166,7 +166,7 @@ class Subscripts:
         if type(v) is Tensor:
             raise Break("tensor-truth", "in a tensor")
         if method is MISSING:
-            if self.lookup_type(v.cls, "__iter__") is MISSING and not self.has_items(v.cls):
+            if not self.can_iterate(v.cls):
                 raise Break("operator-unknown", f"in {v.cls.__name__}")
             return self.push_python(search_in_python, [v, item])
         return self.truth(self.call(self.known(method), [v, item], {}))

@@ -220,7 +220,10 @@ def test_iteration_of_what_only_has_subscripts(given):
     def spreads(given):
         return [*given, 1], (*given,)
 
-    for program in (unpacks, walks, lists, spreads):
+    def joins(given):
+        return "".join(given)
+
+    for program in (unpacks, walks, lists, spreads, joins):
         ours, plain = outcome(compiled(program), given), outcome(program, given)
         assert repr(ours) == repr(plain)
 
@@ -249,3 +252,18 @@ def test_error_of_a_builtin_has_no_lines_of_ours():
         run = compiled(program)
         for items in ([], {}, set(), [1, "a"], (3,)):
             assert outcome(run, items) == outcome(program, items)
+
+
+def test_index_out_of_range_in_a_list():
+    def kept(x, rows):
+        return x[rows]
+
+    def dropped(x, rows):
+        x[rows]
+        return x + 1
+
+    for program in (kept, dropped):
+        run = compiled(program)
+        for rows in ([0, 1], [1, 7], (slice(None), [5])):
+            ours, plain = (repr(outcome(f, torch.ones(3, 3), rows)) for f in (run, program))
+            assert ours == plain

@@ -29,7 +29,8 @@ def removable(node: Node) -> bool:
     if node.op == "output" or node.meta.get("mutates"):
         return False
     if node.target is operator.getitem:
-        return not any(isinstance(index, Node) for index in index_parts(node.args[1]))
+        # Indices inside of a tensor or a list may be out of range, which only the run finds.
+        return not any(isinstance(index, (Node, list, tuple)) for index in index_parts(node.args[1]))
     if node.target is getattr:
         return True
     name = node.target if isinstance(node.target, str) else ops.name_of(node.target)

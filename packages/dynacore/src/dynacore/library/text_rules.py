@@ -195,6 +195,8 @@ def apply(m: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
 def str_join(m: Any, self: Value, iterable: Value, /) -> Any:
     items = items_of(m, iterable)
     if items is None:
+        if not m.can_iterate(iterable.cls):
+            m.throw(TypeError, "can only join an iterable")
         return m.push_python(constructors.str_join, [self, iterable], {})
     if any(type(item) is Host and item.cls is str for item in items) and all(item.cls is str for item in items):
         example = m.example_of(self).join(m.example_of(item) for item in items)

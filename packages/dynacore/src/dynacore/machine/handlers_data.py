@@ -430,7 +430,7 @@ def unpack(m: Machine, f: Frame, i: Instr) -> None:
 
 def refuse(m: Machine, source: Any, text: str) -> None:
     """Unpacking has its own texts for what can't be iterated."""
-    if m.lookup_type(source.cls, "__iter__") is MISSING and not m.has_items(source.cls):
+    if not m.can_iterate(source.cls):
         m.throw(TypeError, text.format(source.cls.__name__))
 
 

@@ -134,7 +134,8 @@ class Walk:
         return (self.attributes(obj),)
 
     def attributes(self, obj):
-        found = [(name, self(item)) for name, item in getattr(obj, "__dict__", {}).items() if not isinstance(obj, types.ModuleType)]
+        namespace = {} if isinstance(obj, types.ModuleType) else getattr(obj, "__dict__", {})
+        found = [(name, self(item)) for name, item in namespace.items()]
         for base in type(obj).__mro__:
             slots = vars(base).get("__slots__", ())
             for name, slot in vars(base).items():

@@ -9,7 +9,6 @@ from typing import Any
 from bytecode_models import Instr, Op
 
 from ..frames import NULL, Frame
-from ..objects.attributes import MISSING
 from ..reasons import Break
 from ..values import PUSHED, Bound, Cell, Const, DictObj, Func, Known, ListObj, Pending, SetObj, SliceObj, TupleObj
 from .core import Machine, handles

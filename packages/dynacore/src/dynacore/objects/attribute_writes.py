@@ -80,7 +80,8 @@ class AttributeWrites:
         if type(found) is property:
             function = found.fdel if value is DELETED else found.fset
             if function is None:
-                raise Break("setattr-unknown", f"{cls.__name__}.{name}")  # an error whose text knows how the property got its name
+                # The error's text knows how the property got its name.
+                raise Break("setattr-unknown", f"{cls.__name__}.{name}")
             return self.call_real_function(function, [v] if value is DELETED else [v, value])
         if type(found) is types.MemberDescriptorType and isinstance(v, Obj) and is_heap(cls):
             if value is DELETED:

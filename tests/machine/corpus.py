@@ -1,6 +1,17 @@
 """All programs: name -> (function, calls)."""
 
-from machine import classes, definitions, exceptions, expressions, functions, iteration, lifetimes, protocols, states, tensors  # noqa: F401
+from machine import (  # noqa: F401
+    classes,
+    definitions,
+    exceptions,
+    expressions,
+    functions,
+    iteration,
+    lifetimes,
+    protocols,
+    states,
+    tensors,
+)
 from machine.oracle import CALLS
 from models.corpus import CASES
 

@@ -92,7 +92,10 @@ def redefined(defaults=(1,), kwdefaults=None, code=ORIGINAL):
     return call
 
 
-@program(redefined(), redefined((7,)), redefined(([],)), redefined((1,), {"z": 9}), redefined(code=(lambda x, y=1, *, z=2: x * 10).__code__), redefined((1, 2)), redefined())
+@program(
+    redefined(), redefined((7,)), redefined(([],)), redefined((1,), {"z": 9}),
+    redefined(code=(lambda x, y=1, *, z=2: x * 10).__code__), redefined((1, 2)), redefined(),
+)  # fmt: skip
 def function_states(x):
     try:
         return helper(x), helper(x, 3), helper(y=4, x=x), helper.__defaults__
@@ -110,7 +113,10 @@ def shadowing(**names):
     return call
 
 
-@program(shadowing(), shadowing(len=lambda x: "shadow"), shadowing(undefined_before=3), shadowing(undefined_before=None), shadowing())
+@program(
+    shadowing(), shadowing(len=lambda x: "shadow"), shadowing(undefined_before=3), shadowing(undefined_before=None),
+    shadowing(),
+)  # fmt: skip
 def builtins_and_globals(x):
     try:
         return len(x), undefined_before
@@ -149,7 +155,10 @@ def with_module(**names):
     return call
 
 
-@program(with_module(a=1), with_module(a=2), with_module(b=1), with_module(__getattr__=lambda name: name * 2), with_module(a=lambda: 3))
+@program(
+    with_module(a=1), with_module(a=2), with_module(b=1), with_module(__getattr__=lambda name: name * 2),
+    with_module(a=lambda: 3),
+)  # fmt: skip
 def module_attributes(m):
     try:
         a = m.a
@@ -199,7 +208,10 @@ class Mode(enum.Enum):
     SLOW = "slow"
 
 
-@program((Config(), Mode.FAST), (Config(2), Mode.SLOW), (Config(1, ("a",)), Mode.FAST), (Config(names=[1]), "fast"), (None, None))
+@program(
+    (Config(), Mode.FAST), (Config(2), Mode.SLOW), (Config(1, ("a",)), Mode.FAST), (Config(names=[1]), "fast"),
+    (None, None),
+)  # fmt: skip
 def configurations(config, mode):
     if config is None:
         return "none"
@@ -234,8 +246,10 @@ def property_state(value):
 
 
 @program(
-    property_state(property(lambda self: self._v)), property_state(property(lambda self: -self._v)), property_state(7), property_state(None), property_state(classmethod(lambda cls: cls.__name__)),
-    property_state(staticmethod(lambda: "static")), property_state(lambda self: "method"), property_state(property(lambda self: self._v)),
+    property_state(property(lambda self: self._v)), property_state(property(lambda self: -self._v)),
+    property_state(7), property_state(None), property_state(classmethod(lambda cls: cls.__name__)),
+    property_state(staticmethod(lambda: "static")), property_state(lambda self: "method"),
+    property_state(property(lambda self: self._v)),
 )  # fmt: skip
 def descriptor_states(p):
     try:

@@ -171,7 +171,7 @@ class Capture:
             if isinstance(outcome, Stopped) and outcome.cause.code == "forced" and cause is not None:
                 outcome.cause = cause
             site = self.site(machine, outcome)
-            if site is not None and self.owner.options.fullgraph:
+            if site is not None and self.owner.options.fullgraph and site.code != "exception-uncaught":
                 raise FullGraphError([site])
             try:
                 emitted = write_entry(machine, self.owner.table, outcome)
@@ -194,6 +194,7 @@ class Capture:
         where = data.where
         machine = Machine(Graph, config, forced, frozenset(data.dynamic))
         machine.cut = config.testing_cut
+        machine.open_loops = data.broke
         closure: tuple[Value, ...] = ()
         at_start = self.point is self.owner.start
         if at_start and self.owner.function.__closure__:
@@ -232,6 +233,7 @@ class Capture:
         entry = _C.Entry(guards, emitted.function(len(plan.handed)), boxed=emitted.boxed, data=plan.facts)
         if config.verify:
             self.verify(plan)
+        self.point.data.broke |= site is not None
         self.point.add(entry)
         self.report(machine, emitted, plan, site)
         return entry

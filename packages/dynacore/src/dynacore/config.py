@@ -36,7 +36,6 @@ class Config:
     ] = "raise"
     allow_untested_torch: Annotated[bool, "go on with a torch outside the range that was tested"] = False
     verify: Annotated[bool, "check every graph and every guard against its Python twin (slow)"] = False
-    capture_scalar_outputs: Annotated[bool, "for torch's sake, without effect: Tensor.item() ends a graph"] = False
     inline_depth_limit: Annotated[int, "how many nested calls one capture follows"] = 200
     logs: Annotated[str, "comma-separated log artifacts, as in the environment variable DYNACORE_LOGS"] = ""
     testing_cut: Annotated[

@@ -123,6 +123,7 @@ class PointData:
         self.globals = globals
         self.table = weakref.ref(table)
         self.dynamic: set[str] = set()  # paths of scalars that varied
+        self.broke = False  # an entry of this point ends in a break
         self.skip = False  # captured no more
         self.told = False  # that the recompile limit was reached
 

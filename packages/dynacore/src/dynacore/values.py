@@ -351,6 +351,16 @@ class ItemsIter(Obj):
         self.started_at: Any = None  # (code, index) of the instruction that took the first item
 
 
+class HostRange(Obj):
+    """A range of numbers that vary from call to call, or an iterator at its beginning: the loop over it isn't unrolled."""
+
+    __slots__ = ("bounds",)
+
+    def __init__(self, bounds: tuple[Value, ...], cls: type = range):
+        super().__init__(cls)
+        self.bounds = bounds
+
+
 class DictView(Obj):
     """dict.keys(), .values() or .items() of a dict value."""
 

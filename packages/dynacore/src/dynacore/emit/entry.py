@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from itertools import pairwise
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from bytecode_models import Op
@@ -20,6 +20,7 @@ from ..points import PointTable, Where
 from ..reasons import Break
 from ..sources import Source
 from ..suspended import Suspended, closes_silently
+from ..torch_api import Tensor as RealTensor
 from ..values import (
     DELETED,
     Cell,
@@ -41,6 +42,10 @@ from .hard import HARD, Hard, stand_in, with_methods
 from .values import NAMESPACE, Cycle, Rebuilder
 
 END = object()
+#: types of objects whose end nobody notices
+DIE_QUIETLY = (int, float, str, bytes, type(None), RealTensor, type, FunctionType, ModuleType)
+#: types of objects whose end nobody notices
+DIE_QUIETLY = (int, float, str, bytes, type(None), torch.Tensor, type, FunctionType, ModuleType)
 
 
 class Restart(Exception):
@@ -110,6 +115,7 @@ class Emitter(Rebuilder):
             for source in m.given_at:
                 self.hand(source)
         self.escaping = escaping_generators(m)
+        self.hold()
         self.advance()
         self.effects()
         if isinstance(outcome, Finished):
@@ -133,6 +139,19 @@ class Emitter(Rebuilder):
             frame.code,
             frame.line,
         )
+
+    def hold(self) -> None:
+        """What the frame was given lives until the effects are written: its end may run code, as a generator's `finally`."""
+        for value in self.m.given:
+            if value.source.accessor == "arg" and not isinstance(value.obj, DIE_QUIETLY):
+                self.hand(value.source)
+
+    def hold(self) -> None:
+        """What the frame was given lives until the effects are written: its end may run code, as a generator's `finally`."""
+        for value in self.m.given:
+            source, obj = value.source, getattr(value, "obj", None)
+            if source is not None and source.accessor == "arg" and not isinstance(obj, DIE_QUIETLY):
+                self.hand(source)
 
     # -- pieces --------------------------------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ from ..values import (
     Func,
     GenObj,
     Host,
+    HostRange,
     ItemsIter,
     Known,
     ListObj,
@@ -334,6 +335,10 @@ class Rebuilder:
         """The iterator can't be made any more."""
         raise Break("iterate-unknown", v.cls.__name__)
 
+    def host_range(self, v: HostRange) -> str:
+        text = f"range({self.many(v.bounds)})"
+        return self.assign(v, text if v.cls is range else f"iter({text})")
+
     def view(self, v: DictView) -> str:
         return self.assign(v, f"{self.get(v.owner)}.{v.what}()")
 
@@ -444,6 +449,7 @@ MAKERS: dict[type, Any] = {
     Super: Rebuilder.super_,
     SeqIter: Rebuilder.seq_iter,
     ItemsIter: Rebuilder.items_iter,
+    HostRange: Rebuilder.host_range,
     DictView: Rebuilder.view,
     GenObj: Rebuilder.generator,
 }

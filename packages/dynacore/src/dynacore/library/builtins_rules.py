@@ -16,6 +16,7 @@ from ..values import (
     DictObj,
     DictView,
     GenObj,
+    HostRange,
     Host,
     ItemsIter,
     Known,
@@ -96,6 +97,14 @@ def next_call(m: Any, iterator: Value, default: Value | None = None, /) -> Any:
     if item is END:
         return m.throw(StopIteration) if default is None else default
     return item
+
+
+@rule(range)
+def range_call(m: Any, *bounds: Value) -> Value:
+    """A range; in a loop that breaks, one whose bounds have varied isn't taken at their present values."""
+    if m.open_loops and any(map(m.has_varied, bounds)) and all(m.is_number(v) and v.cls is int for v in bounds) and len(bounds) in (1, 2):
+        return HostRange(bounds)
+    return m.fold(range, list(bounds), {})
 
 
 @rule(reversed)

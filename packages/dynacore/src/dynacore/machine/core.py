@@ -79,6 +79,7 @@ class Machine(Objects):
         self.dynamic = dynamic  # paths of scalars that varied: taken as Host
         self.cut: Callable[[CodeType, int], bool] | None = None
         self.steps = 0
+        self.open_loops = False  # whether a loop over a range that varied stays one: where it breaks anyway
         self.limit = STRETCH
         self.ops_seen = 0
         self.open_scalars = False  # whether numbers of the state stay open: in the middle of a function they do

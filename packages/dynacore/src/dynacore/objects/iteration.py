@@ -17,6 +17,7 @@ from ..values import (
     DictView,
     GenObj,
     Host,
+    HostRange,
     ItemsIter,
     Known,
     ListObj,
@@ -50,6 +51,8 @@ class Iteration:
             return v
         if kind is Tensor:
             return self.tensor_iter(v)
+        if kind is HostRange:
+            return HostRange(v.bounds, RANGE_ITERATOR)
         method = self.lookup_type(v.cls, "__iter__")
         if type(method) is FUNCTION:
             return self.call_real_function(method, [v])
@@ -112,6 +115,8 @@ class Iteration:
         method = self.lookup_type(it.cls, "__next__")
         if type(method) is FUNCTION and isinstance(it, Obj):
             return self.call_real_function(method, [it])
+        if kind is HostRange:
+            raise Break("loop-resumed", "over a range that varies")
         if type(it) is Known and it.cls in SEQUENCE_ITERATORS and it.source is not None and it.obj not in self.advanced:
             return self.next_of_live(it)
         resumed = self.open_scalars and is_builtin_iterator(it.cls)

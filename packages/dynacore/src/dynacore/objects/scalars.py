@@ -62,6 +62,14 @@ class Scalars:
         """An operator that may fail: for these very values."""
         return self.binary(symbol, self.settle(a), self.settle(b), False)
 
+    def has_varied(self, value: Value) -> bool:
+        """Whether a number is known to differ from call to call, not only open."""
+        if type(value) is not Host or not value.guardable:
+            return False
+        if value.source is not None:
+            return value.source.steps in self.dynamic
+        return any(map(self.has_varied, value.operands))
+
     def settle(self, value: Value) -> Value:
         """`value` as a constant."""
         return self.specialise(value) if type(value) is Host else value

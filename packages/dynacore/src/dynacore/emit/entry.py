@@ -44,8 +44,6 @@ from .values import NAMESPACE, Cycle, Rebuilder
 END = object()
 #: types of objects whose end nobody notices
 DIE_QUIETLY = (int, float, str, bytes, type(None), RealTensor, type, FunctionType, ModuleType)
-#: types of objects whose end nobody notices
-DIE_QUIETLY = (int, float, str, bytes, type(None), torch.Tensor, type, FunctionType, ModuleType)
 
 
 class Restart(Exception):
@@ -139,12 +137,6 @@ class Emitter(Rebuilder):
             frame.code,
             frame.line,
         )
-
-    def hold(self) -> None:
-        """What the frame was given lives until the effects are written: its end may run code, as a generator's `finally`."""
-        for value in self.m.given:
-            if value.source.accessor == "arg" and not isinstance(value.obj, DIE_QUIETLY):
-                self.hand(value.source)
 
     def hold(self) -> None:
         """What the frame was given lives until the effects are written: its end may run code, as a generator's `finally`."""

@@ -352,7 +352,7 @@ class ItemsIter(Obj):
 
 
 class HostRange(Obj):
-    """A range of numbers that vary from call to call, or an iterator at its beginning: the loop over it isn't unrolled."""
+    """A range of numbers that vary, or an iterator at its beginning: the loop over it isn't unrolled."""
 
     __slots__ = ("bounds",)
 

@@ -16,8 +16,8 @@ from ..values import (
     DictObj,
     DictView,
     GenObj,
-    HostRange,
     Host,
+    HostRange,
     ItemsIter,
     Known,
     ListObj,
@@ -102,7 +102,8 @@ def next_call(m: Any, iterator: Value, default: Value | None = None, /) -> Any:
 @rule(range)
 def range_call(m: Any, *bounds: Value) -> Value:
     """A range; in a loop that breaks, one whose bounds have varied isn't taken at their present values."""
-    if m.open_loops and any(map(m.has_varied, bounds)) and all(m.is_number(v) and v.cls is int for v in bounds) and len(bounds) in (1, 2):
+    ints = len(bounds) in (1, 2) and all(m.is_number(v) and v.cls is int for v in bounds)
+    if m.open_loops and ints and any(map(m.has_varied, bounds)):
         return HostRange(bounds)
     return m.fold(range, list(bounds), {})
 

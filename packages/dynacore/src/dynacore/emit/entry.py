@@ -139,10 +139,10 @@ class Emitter(Rebuilder):
         )
 
     def hold(self) -> None:
-        """What the frame was given lives until the effects are written: its end may run code (a generator's `finally`)."""
+        """What the frame was given lives until the effects are written: its end may run code."""
         for value in self.m.given:
             source, obj = value.source, getattr(value, "obj", None)
-            if source is not None and source.accessor == "arg" and not isinstance(obj, DIE_QUIETLY):
+            if source is not None and source.accessor == "arg" and not issubclass(type(obj), DIE_QUIETLY):
                 self.hand(source)
 
     # -- pieces --------------------------------------------------------------------------------------------------------

@@ -108,6 +108,21 @@ def compare(x: Any, stack: list, i: Instr) -> Hard:
     return value(2, f"True if {text} else False" if i.b else text)
 
 
+@template(Op.POP)
+def pop(x: Any, stack: list, i: Instr) -> Hard:
+    return Hard(1, ["pass"])
+
+
+@template(Op.POP_ITER)
+def pop_iter(x: Any, stack: list, i: Instr) -> Hard:
+    return Hard(i.a, ["pass"])
+
+
+@template(Op.STORE_LOCAL)
+def store_local(x: Any, stack: list, i: Instr) -> Hard:
+    return effect(1, f"s[{i.a}] = {'UNBOUND' if stack[-1] is NULL else x(1)}")
+
+
 BUILDERS = {"tuple": "({})", "list": "[{}]", "set": "{{*({})}}", "string": "''.join(({}))", "slice": "slice({})"}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, GeneratorType
 from typing import Any, NoReturn
 
 from bytecode_models import Op, decode
@@ -45,6 +45,15 @@ FRAME_READERS = (locals, vars, dir, eval, exec, sys._getframe)
 
 #: how many instructions may run without a tensor operation in between
 STRETCH = 50_000
+
+
+#: kinds of values that may be an object from outside with code that runs at its end
+MAY_END_LOUDLY = (Known, Obj, Pending, GenObj)
+
+
+def ends_loudly(obj: Any) -> bool:
+    """Whether code may run when the object is freed."""
+    return obj is not None and (type(obj) is GeneratorType or hasattr(type(obj), "__del__"))
 
 
 class Finished(Exception):
@@ -170,6 +179,13 @@ class Machine(Objects):
         pending = frame.slots[slot]
         value = frame.slots[slot] = self.wrap(pending.obj, pending.source)  # type: ignore[union-attr, arg-type]
         return value
+
+    def check_drop(self, frame: Frame, value: Value | None) -> None:
+        """`frame` lets go of a value: one whose end may run code has to be gone before anything else happens."""
+        if type(value) in MAY_END_LOUDLY and ends_loudly(value.obj):  # type: ignore[union-attr]
+            holders = [v for f in self.frames for v in (*f.slots, *f.stack) if v is value]
+            if len(holders) == 1:
+                raise Break("finalizer", type(value.obj).__name__)  # type: ignore[union-attr]
 
     # -- frames --------------------------------------------------------------------------------------------------------
 

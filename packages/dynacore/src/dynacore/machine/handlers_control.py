@@ -197,6 +197,7 @@ def for_iter(m: Machine, f: Frame, i: Instr) -> None:
 
 @handles(Op.POP_ITER)
 def pop_iter(m: Machine, f: Frame, i: Instr) -> None:
+    m.check_drop(f, f.stack[-1])
     del f.stack[-i.a :]
 
 

@@ -26,6 +26,7 @@ def start(m: Machine, f: Frame, i: Instr) -> None:
 
 @handles(Op.POP)
 def pop(m: Machine, f: Frame, i: Instr) -> None:
+    m.check_drop(f, f.stack[-1])
     f.stack.pop()
 
 
@@ -75,6 +76,7 @@ def load_local_clear(m: Machine, f: Frame, i: Instr) -> None:
 
 @handles(Op.STORE_LOCAL)
 def store_local(m: Machine, f: Frame, i: Instr) -> None:
+    m.check_drop(f, f.slots[i.a])
     value = f.stack.pop()
     f.slots[i.a] = None if value is NULL else value
 
@@ -84,6 +86,7 @@ def delete_local(m: Machine, f: Frame, i: Instr) -> None:
     if f.slots[i.a] is None:
         name = f.program.names[i.a]
         m.throw(UnboundLocalError, f"cannot access local variable '{name}' where it is not associated with a value")
+    m.check_drop(f, f.slots[i.a])
     f.slots[i.a] = None
 
 

@@ -181,7 +181,7 @@ def _inductor_patches(mode: str | None, options: Mapping[str, Any], dynamic: boo
         if name not in settings:
             raise ArgumentError(
                 f"dynacore.compile(options={{{name!r}: ...}}): backend 'inductor' has no such option"
-                f"{suggest(name, settings)} torch._inductor.list_options() gives them all."
+                f"{suggest(name, settings)} {torch_api.INDUCTOR_OPTIONS} gives them all."
             )
         if type(settings[name]) in (bool, int, str) and type(value) is not type(settings[name]):
             kind = type(settings[name]).__name__

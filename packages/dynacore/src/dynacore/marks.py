@@ -13,6 +13,7 @@ import torch
 from . import environment
 from .errors import ArgumentError
 from .module import wrap_module
+from .torch_api import TORCHS_CAPTURE
 
 T = TypeVar("T")
 
@@ -128,7 +129,7 @@ def is_graph_break(function: object) -> bool:
     """Whether this is `graph_break`, ours or the one of torch."""
     return function is graph_break or (
         getattr(function, "__name__", None) == "graph_break"
-        and getattr(function, "__module__", "").startswith("torch._dynamo.")
+        and getattr(function, "__module__", "").startswith(TORCHS_CAPTURE)
     )
 
 

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 
 Tensor = torch.Tensor
+TORCHS_CAPTURE = "torch._dynamo."
+"""How the names of the modules begin in which torch's own marks are defined."""
 
 # --- graph: what a torch operation is ------------------------------------------------------------------------------
 
@@ -198,6 +200,10 @@ def inductor_mode(mode: str, dynamic: bool | None) -> dict[str, Any]:
     from torch._inductor import list_mode_options
 
     return list_mode_options(mode, dynamic)
+
+
+INDUCTOR_OPTIONS = "torch._inductor.list_options()"
+"""Where a user finds all settings of TorchInductor."""
 
 
 def inductor_settings() -> dict[str, Any]:

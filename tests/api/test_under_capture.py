@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import dynacore
-from dynacore import FullGraphError, RecompileLimitError
+from dynacore import _C, FullGraphError, RecompileLimitError
 
 X = torch.arange(3.0)
 
@@ -85,7 +85,7 @@ def test_disable_as_context_in_captured_code(graphs):
     compiled = dynacore.compile(f, backend=graphs)
     for _ in range(2):
         assert torch.equal(compiled(X), (X + 1) * 2 - 1)
-    assert dynacore._C.disable_depth(0) == 0
+    assert _C.disable_depth(0) == 0
 
 
 def test_a_compiled_module_in_captured_code_is_captured(graphs):

@@ -97,6 +97,15 @@ def test_unsupported_python(monkeypatch, fresh_environment, caplog):
     assert "Functions run uncompiled" in caplog.text
 
 
+def test_free_threaded_python(monkeypatch, fresh_environment):
+    real = environment.sysconfig.get_config_var
+    monkeypatch.setattr(environment.sysconfig, "get_config_var", lambda name: name == "Py_GIL_DISABLED" or real(name))
+    with pytest.raises(UnsupportedPython, match="needs the global interpreter lock, and this is a free-threaded build"):
+        dynacore.compile(f)
+    with dynacore.config.patch(on_unsupported_python="eager"):
+        assert dynacore.compile(f) is f
+
+
 def test_missing_extension(monkeypatch, fresh_environment):
     monkeypatch.setitem(sys.modules, "dynacore._C", None)
     with pytest.raises(MissingExtension, match=r"dynacore\._C can't be imported .*Reinstall dynacore"):

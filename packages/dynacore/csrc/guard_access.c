@@ -5,12 +5,9 @@
 static PyObject *
 access_weak(const Node *node, Walk *walk)
 {
-    PyObject *referent = PyWeakref_GetObject(node->key);
-    if (referent == NULL || referent == Py_None || Py_REFCNT(referent) == 0) {
-        walk->dead = 1;
-        return NULL;
-    }
-    return Py_NewRef(referent);
+    PyObject *referent = cpython_weak_referent(node->key);
+    walk->dead |= referent == NULL;
+    return referent;
 }
 
 static PyObject *

@@ -24,38 +24,36 @@ tuples_equal(PyObject *left, PyObject *right)
     return 1;
 }
 
+/* Whether `holds` of each item of a set, which no other item is asked about once it doesn't. */
 static int
-set_has_constant(PyObject *set, PyObject *wanted)
+all_items(PyObject *set, int (*holds)(PyObject *item, PyObject *other), PyObject *other)
 {
-    Py_ssize_t position = 0;
-    PyObject *item;
-    Py_hash_t hash;
-    while (_PySet_NextEntry(set, &position, &item, &hash)) {
-        if (constants_equal(item, wanted)) {
-            return 1;
-        }
-        if (PyErr_Occurred()) {
-            return 0;
-        }
+    PyObject *items = PyObject_GetIter(set), *item;
+    int all = items != NULL;
+    while (all && (item = PyIter_Next(items)) != NULL) {
+        all = holds(item, other) && !PyErr_Occurred();
+        Py_DECREF(item);
     }
-    return 0;
+    Py_XDECREF(items);
+    return all;
+}
+
+static int
+is_other_constant(PyObject *item, PyObject *wanted)
+{
+    return !constants_equal(item, wanted);
+}
+
+static int
+is_in(PyObject *wanted, PyObject *set)
+{
+    return !all_items(set, is_other_constant, wanted) && !PyErr_Occurred();
 }
 
 static int
 frozensets_equal(PyObject *left, PyObject *right)
 {
-    if (PySet_GET_SIZE(left) != PySet_GET_SIZE(right)) {
-        return 0;
-    }
-    Py_ssize_t position = 0;
-    PyObject *item;
-    Py_hash_t hash;
-    while (_PySet_NextEntry(left, &position, &item, &hash)) {
-        if (!set_has_constant(right, item)) {
-            return 0;
-        }
-    }
-    return 1;
+    return PySet_GET_SIZE(left) == PySet_GET_SIZE(right) && all_items(left, is_in, right);
 }
 
 /* Same exact type and same value; floats by their bits. Other types than constants are asked (`==`). */
@@ -90,6 +88,13 @@ constants_equal(PyObject *left, PyObject *right)
     return PyObject_RichCompareBool(left, right, Py_EQ) == 1;
 }
 
+static int
+is_constant_item(PyObject *item, PyObject *unused)
+{
+    (void)unused;
+    return is_constant(item);
+}
+
 /* Whether what constants_equal says of `object` can never change and runs no Python code. */
 int
 is_constant(PyObject *object)
@@ -103,15 +108,7 @@ is_constant(PyObject *object)
         return 1;
     }
     if (PyFrozenSet_CheckExact(object)) {
-        Py_ssize_t position = 0;
-        PyObject *item;
-        Py_hash_t hash;
-        while (_PySet_NextEntry(object, &position, &item, &hash)) {
-            if (!is_constant(item)) {
-                return 0;
-            }
-        }
-        return 1;
+        return all_items(object, is_constant_item, NULL);
     }
     return object == Py_None || object == Py_Ellipsis || PyBool_Check(object) || PyLong_CheckExact(object) ||
            PyUnicode_CheckExact(object) || PyBytes_CheckExact(object) || PyFloat_CheckExact(object) ||

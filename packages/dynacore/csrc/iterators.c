@@ -2,15 +2,6 @@
 #include "core.h"
 #include "cpython.h"
 
-_Static_assert(sizeof(Py_ssize_t) == sizeof(void *), "an iterator over a sequence is an index and a pointer");
-
-/* Objects/listobject.c and Objects/tupleobject.c: the same in all releases that have these iterators at all. */
-typedef struct {
-    PyObject_HEAD
-    Py_ssize_t index;
-    PyObject *sequence; /* NULL once exhausted */
-} SequenceIterator;
-
 static PyObject *
 sequence_item(SequenceIterator *iterator)
 {

@@ -24,18 +24,11 @@ PyTypeObject Sentinel_Type = {
     .tp_str = (reprfunc)sentinel_repr,
 };
 
-static int
-add_sentinel(PyObject *module, const char *name)
-{
-    Sentinel *sentinel = PyObject_New(Sentinel, &Sentinel_Type);
-    if (sentinel == NULL) {
-        return -1;
-    }
-    sentinel->name = name;
-    int result = PyModule_AddObjectRef(module, name, (PyObject *)sentinel);
-    Py_DECREF(sentinel);
-    return result;
-}
+/* Made once for the process, like the types. */
+static Sentinel sentinels[] = {
+    {PyObject_HEAD_INIT(&Sentinel_Type) "UNBOUND"},
+    {PyObject_HEAD_INIT(&Sentinel_Type) "NULL"},
+};
 
 /* ---- functions ---- */
 
@@ -77,25 +70,6 @@ module_attribute_slots(PyObject *module, PyObject *type)
                          t->tp_setattro == PyObject_GenericSetAttr ? Py_True : Py_False);
 }
 
-/* What this interpreter lets the guards remember. */
-static int
-add_capabilities(PyObject *module)
-{
-    PyObject *dict = PyModule_GetDict(module);
-    PyObject *name = PyUnicode_InternFromString("__name__");
-    if (name == NULL) {
-        return -1;
-    }
-    (void)_PyType_Lookup(Py_TYPE(dict), name); /* a look-up gives a type its version */
-    Py_DECREF(name);
-    PyObject *capabilities =
-        Py_BuildValue("{s:O,s:O}", "dict_versions", cpython_dict_version(dict) != NULL ? Py_True : Py_False,
-                      "type_versions", cpython_type_version(Py_TYPE(dict)) != NULL ? Py_True : Py_False);
-    int result = capabilities != NULL ? PyModule_AddObjectRef(module, "capabilities", capabilities) : -1;
-    Py_XDECREF(capabilities);
-    return result;
-}
-
 static PyMethodDef module_methods[] = {
     {"resume", (PyCFunction)(void (*)(void))module_resume, METH_FASTCALL,
      "resume(frames, value): a continuation whose innermost frame gets `value` on its stack"},
@@ -112,30 +86,81 @@ static PyMethodDef module_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* ---- import ---- */
+
+/* What this interpreter lets the guards remember. */
+static int
+add_capabilities(PyObject *module)
+{
+    const Capabilities *found = &cpython_capabilities;
+    PyObject *capabilities = Py_BuildValue(
+        "{s:N,s:N,s:N}", "dict_versions", PyBool_FromLong(found->dict_versions), "instance_dict_versions",
+        PyBool_FromLong(found->instance_dict_versions), "type_versions", PyBool_FromLong(found->type_versions));
+    int result = capabilities != NULL ? PyModule_AddObjectRef(module, "capabilities", capabilities) : -1;
+    Py_XDECREF(capabilities);
+    return result;
+}
+
+static int
+refuse(const char *why)
+{
+    PyErr_SetString(PyExc_ImportError, why);
+    return -1;
+}
+
+/* Types, sentinels and the depth of each thread exist once for the process, and rely on its one lock. */
+static int
+check_interpreter(void)
+{
+#ifdef Py_GIL_DISABLED
+    return refuse("dynacore doesn't support free-threaded builds of CPython: use one with the global interpreter lock");
+#else
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        return refuse("dynacore works in the main interpreter only, not in subinterpreters");
+    }
+    return cpython_self_check();
+#endif
+}
+
+static int
+module_exec(PyObject *module)
+{
+    PyTypeObject *public_types[] = {&Guards_Type, &Entry_Type, &Point_Type, &Continuation_Type, &Compiled_Type};
+    if (check_interpreter() < 0 || cpython_probe() < 0 || add_capabilities(module) < 0 ||
+        PyType_Ready(&Sentinel_Type) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < Py_ARRAY_LENGTH(public_types); i++) {
+        if (PyModule_AddType(module, public_types[i]) < 0) {
+            return -1;
+        }
+    }
+    for (size_t i = 0; i < Py_ARRAY_LENGTH(sentinels); i++) {
+        if (PyModule_AddObjectRef(module, sentinels[i].name, (PyObject *)&sentinels[i]) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, module_exec},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+    {0, NULL},
+};
+
 static struct PyModuleDef module_definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "dynacore._C",
     .m_doc = "Points, entries, guards and the trampoline: what runs on every call.",
-    .m_size = -1,
     .m_methods = module_methods,
+    .m_slots = module_slots,
 };
 
 PyMODINIT_FUNC
 PyInit__C(void)
 {
-    PyTypeObject *public_types[] = {&Guards_Type, &Entry_Type, &Point_Type, &Continuation_Type, &Compiled_Type};
-    PyObject *module = PyType_Ready(&Sentinel_Type) < 0 ? NULL : PyModule_Create(&module_definition);
-    if (module == NULL) {
-        return NULL;
-    }
-    for (size_t i = 0; i < Py_ARRAY_LENGTH(public_types); i++) {
-        if (PyModule_AddType(module, public_types[i]) < 0) {
-            Py_DECREF(module);
-            return NULL;
-        }
-    }
-    if (add_sentinel(module, "UNBOUND") < 0 || add_sentinel(module, "NULL") < 0 || add_capabilities(module) < 0) {
-        Py_CLEAR(module);
-    }
-    return module;
+    return PyModuleDef_Init(&module_definition);
 }

@@ -17,7 +17,8 @@ UNBOUND: Final[Sentinel]
 NULL: Final[Sentinel]
 """Stands in a state for a NULL on the value stack."""
 capabilities: Final[dict[str, bool]]
-"""`dict_versions`, `type_versions`: which facts this interpreter lets the guards remember cheaply."""
+"""Which version counters were seen, at import, to move with every change of what they belong to: `dict_versions`,
+`instance_dict_versions` (dicts of instances that share their keys), `type_versions`."""
 
 @final
 class Guards:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import importlib
 import platform
+import sysconfig
 from types import ModuleType
 
 from . import logs
@@ -38,16 +39,22 @@ def _check() -> None:
 
 
 def check_python() -> None:
-    """Raise `UnsupportedPython` where there is no model of the running interpreter's bytecode."""
+    """Raise `UnsupportedPython` where there is no model of the running interpreter's bytecode, or no lock."""
     import bytecode_models
 
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        raise _unsupported_python("dynacore needs the global interpreter lock, and this is a free-threaded build")
     try:
         bytecode_models.current()
     except bytecode_models.UnsupportedVersion as error:
-        raise UnsupportedPython(
-            f"dynacore can't capture under {platform.python_implementation()} {platform.python_version()}: {error}. "
-            'Use a supported one, or set dynacore.config.on_unsupported_python = "eager" to run everything uncompiled.'
-        ) from error
+        raise _unsupported_python(str(error)) from error
+
+
+def _unsupported_python(why: str) -> UnsupportedPython:
+    return UnsupportedPython(
+        f"dynacore can't capture under {platform.python_implementation()} {platform.python_version()}: {why}. "
+        'Use a supported one, or set dynacore.config.on_unsupported_python = "eager" to run everything uncompiled.'
+    )
 
 
 def check_torch() -> None:

@@ -98,7 +98,8 @@ is_scripting = torch._jit_internal.is_scripting
 has_torch_function = torch._C._has_torch_function
 has_torch_function_unary = torch._C._has_torch_function_unary
 has_torch_function_variadic = torch._C._has_torch_function_variadic
-autograd_apply = torch.autograd.Function.apply.__func__
+# A class method: in Python until torch 2.14, in C since.
+autograd_apply = getattr(torch.autograd.Function.apply, "__func__", torch._C._FunctionBase.__dict__["apply"])
 
 
 def call(function: Callable[[], Any]) -> Any:

@@ -1,18 +1,15 @@
-/* The layout of dicts in 3.11 and 3.12: a version in every dict, keys that may be shared with values beside them. */
-
-const uint64_t *
-cpython_dict_version(PyObject *dict)
-{
-    _Pragma("GCC diagnostic push")
-    _Pragma("GCC diagnostic ignored \"-Wdeprecated-declarations\"")
-    return &((PyDictObject *)dict)->ma_version_tag;
-    _Pragma("GCC diagnostic pop")
-}
+/* The layout of dicts since 3.11: keys that may be shared, with the values beside them. */
 
 static Word
 word_now(const void *address)
 {
     return (Word){address, *(const uint64_t *)address};
+}
+
+static int
+has_shared_keys(PyObject *dict)
+{
+    return ((PyDictObject *)dict)->ma_values != NULL;
 }
 
 int
@@ -29,7 +26,7 @@ cpython_dict_value_words(PyObject *dict, PyObject *key, Word *words)
         return 0;
     }
     words[0] = word_now(&table->ma_keys);
-    if (table->ma_values != NULL) { /* shared keys are only ever added to: the place stays the key's */
+    if (has_shared_keys(dict)) { /* shared keys are only ever added to: the place stays the key's */
         words[1] = word_now(&table->ma_values);
         words[2] = word_now(&table->ma_values->values[i]);
         return 3;

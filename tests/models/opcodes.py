@@ -14,13 +14,13 @@ DATA = Path(__file__).parent / "data"
 
 def stored(name):
     """Can code objects contain it?"""
-    return opcode.opmap[name] < 256 and not name.startswith("INSTRUMENTED_")
+    return opcode.opmap.get(name, 256) < 256 and not name.startswith("INSTRUMENTED_")
 
 
 def caches():
     """Units of inline cache, where there are any."""
     entries = opcode._inline_cache_entries
-    named = entries.items() if isinstance(entries, dict) else zip(opcode.opname, entries)
+    named = entries.items() if hasattr(entries, "items") else zip(opcode.opname, entries)
     return {name: units for name, units in sorted(named) if units}
 
 
@@ -30,7 +30,7 @@ def dump():
         "release": list(sys.version_info[:2]),
         "numbers": {name: opcode.opmap[name] for name in sorted(opcode.opmap) if stored(name)},
         "caches": caches(),
-        "jumps": sorted(dis.opname[number] for number in {*dis.hasjrel, *dis.hasjabs} if number < 256),
+        "jumps": sorted(dis.opname[number] for number in {*dis.hasjrel, *dis.hasjabs} if stored(dis.opname[number])),
         "compare": list(dis.cmp_op),
         "binary": [symbol for _, symbol in opcode._nb_ops],
         "intrinsics": [list(getattr(opcode, f"_intrinsic_{n}_descs", ())) for n in (1, 2)],

@@ -101,7 +101,7 @@ class Frame(Steps):
                 raise exception
             if delegating:
                 try:
-                    value = throw_into(self.stack[-1], exception)
+                    value = throw_into(self.receiver(instr), exception)
                     continue
                 except BaseException as raised:
                     exception = raised
@@ -112,6 +112,10 @@ class Frame(Steps):
             else:
                 self.unwind(instr, exception)
             return
+
+    def receiver(self, instr):
+        """To whom the frame delegates when it yields at `instr`."""
+        return self.stack[-self.program.instrs[instr.index - 1].a]
 
     def unwind(self, instr, exception):
         """Go to the handler, or out of the frame."""
@@ -143,14 +147,18 @@ class Frame(Steps):
             self.stack.append(value)
         else:
             self.stack.append(iter(value))
+        self.stack += [NULL] * (instr.b - 1)
 
     def for_iter(self, instr):
         try:
-            self.stack.append(next(self.stack[-1]))
+            self.stack.append(next(self.stack[-instr.a]))
         except StopIteration:
             if instr.b:
-                self.stack.pop()
+                self.pop(instr.a)
             return instr.target
+
+    def pop_iter(self, instr):
+        self.pop(instr.a)
 
     # exceptions
 
@@ -208,6 +216,9 @@ class Frame(Steps):
         leave = getattr(manager, exit_)
         self.stack += [leave, getattr(manager, enter)()]
 
+    def load_special(self, instr):
+        self.push_attribute(getattr(self.stack.pop(), instr.a), "callable_first")
+
     def call_exit(self, instr):
         exception = self.stack[-1]
         leave = self.stack[-instr.a]
@@ -224,7 +235,7 @@ class Frame(Steps):
 
     def send(self, instr):
         value = self.stack[-1]
-        iterator = self.stack[-2]
+        iterator = self.stack[-1 - instr.a]
         try:
             self.stack[-1] = next(iterator) if value is None and hasattr(iterator, "__next__") else iterator.send(value)
         except StopIteration as stop:
@@ -233,17 +244,17 @@ class Frame(Steps):
     def finish_send(self, instr, result):
         self.stack[-1] = result
         if instr.b:
-            del self.stack[-2]
+            del self.stack[-1 - instr.a : -1]
         return instr.target
 
     def end_send(self, instr):
-        del self.stack[-2]
+        del self.stack[-1 - instr.a : -1]
 
     def throw_cleanup(self, instr):
-        *_, exception = self.pop(3)
+        *_, exception = self.pop(2 + instr.a)
         if not isinstance(exception, StopIteration):
             raise exception
-        self.stack += [None, exception.value]
+        self.stack += [*([NULL] * instr.a), exception.value]
 
     def get_awaitable(self, instr):
         value = self.stack.pop()

@@ -244,23 +244,13 @@ class Steps:
         {"list": list.extend, "set": set.update}.get(instr.a, dict.update)(owner, items)
 
     def unpack(self, instr):
-        value = self.stack.pop()
-        before, after = instr.a, instr.b
-        if after is None:
-            items = list(value)
-            if len(items) > before:
-                raise ValueError(f"too many values to unpack (expected {before})")
-            if len(items) < before:
-                raise ValueError(f"not enough values to unpack (expected {before}, got {len(items)})")
-        else:
-            items = list(value)
-            if len(items) < before + after:
-                raise ValueError(
-                    f"not enough values to unpack (expected at least {before + after}, got {len(items)})"
-                )
-            end = len(items) - after
-            items = [*items[:before], items[before:end], *items[end:]]
-        self.stack += reversed(items)
+        # The interpreter's own unpacking has its own messages.
+        before = [f"a{n}" for n in range(instr.a)]
+        after = [] if instr.b is None else ["*rest", *(f"b{n}" for n in range(instr.b))]
+        targets = "".join(f"{name}, " for name in [*before, *after])
+        namespace = {}
+        exec(f"def unpack(value):\n [{targets}] = value\n return [{targets.replace('*', '')}]", namespace)
+        self.stack += reversed(namespace["unpack"](self.stack.pop()))
 
     def convert(self, instr):
         self.stack.append({"str": str, "repr": repr, "ascii": ascii}[instr.a](self.stack.pop()))
@@ -315,7 +305,10 @@ class Steps:
         )
         function.__kwdefaults__ = given.get("kwdefaults")
         annotations = given.get("annotations", ())
-        function.__annotations__ = dict(zip(annotations[::2], annotations[1::2]))
+        if annotations:
+            function.__annotations__ = dict(zip(annotations[::2], annotations[1::2]))
+        if "annotate" in given:
+            function.__annotate__ = given["annotate"]
         self.stack.append(function)
 
     # pattern matching

@@ -26,7 +26,7 @@ def test_lists_one_function(source, capsys):
     assert main(["dis", f"{source}:A.f"]) == 0
     out = capsys.readouterr().out
     assert "A.f (line 2)" in out
-    assert "CALL               2, ('key',), 'null_first'" in out
+    assert "CALL               2, ('key',), " in out
     assert "(except " in out
     assert "BUILD_CLASS" not in out
     assert "offset" not in out
@@ -35,7 +35,7 @@ def test_lists_one_function(source, capsys):
 def test_lists_all_and_the_raw_instructions(source, capsys):
     assert main(["dis", source, "--raw"]) == 0
     out = capsys.readouterr().out
-    for part in ("<module> (line 1)", "A (line 1)", "g (line 7)", "LOAD_BUILD_CLASS", "KW_NAMES", "offset 0: RESUME 0"):
+    for part in ("<module> (line 1)", "A (line 1)", "g (line 7)", "LOAD_BUILD_CLASS", "offset 0: RESUME 0"):
         assert part in out
 
 

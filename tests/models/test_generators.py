@@ -123,7 +123,7 @@ def test_it_is_a_generator_like_any_other():
 def test_it_says_to_what_it_delegates():
     frame = suspended(delegating, 3)
     generator = resumed(frame, sent=True)
-    assert generator.gi_yieldfrom is frame.stack[-1]
+    assert generator.gi_yieldfrom is frame.receiver(frame.program.instrs[frame.index - 1])
     assert resumed(suspended(counter, 3), sent=True).gi_yieldfrom is None
 
 

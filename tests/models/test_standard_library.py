@@ -21,16 +21,23 @@ from bytecode_models.effects import effect
 from bytecode_models.tables import read_exception_table, write_exception_table
 
 ONE_IN = 1 if os.environ.get("BYTECODE_MODELS_FULL") else 15  # files
+# What has no neutral instruction of its own, and what has none right before another instruction.
 FOLDED = {"CACHE", "EXTENDED_ARG", "PRECALL", "KW_NAMES"}
-# dis counts what specialised forms or the compiler's view leave on the stack.
-OTHER_EFFECT = {"FOR_ITER", "SEND", "RETURN_GENERATOR"}
+TAKEN = {
+    ("LOAD_CONST", "CALL_KW"),
+    ("PUSH_NULL", "CALL_FUNCTION_EX"),
+    ("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE"),
+    ("SET_FUNCTION_ATTRIBUTE", "SET_FUNCTION_ATTRIBUTE"),
+}
+# dis counts what specialised forms or the compiler's view leave on the stack, or on the caller's (RETURN_VALUE, 3.14).
+OTHER_EFFECT = {"FOR_ITER", "SEND", "RETURN_GENERATOR", "RETURN_VALUE"}
 
 
 @cache
 def sources():
     """Every n-th file of the library, broken ones of its tests excepted."""
     root = Path(sysconfig.get_path("stdlib"))
-    files = sorted(path for path in root.rglob("*.py") if "site-packages" not in path.parts)
+    files = sorted(path for path in root.rglob("*.py") if "site-packages" not in path.parts and path.is_file())
     return [str(path.relative_to(root)) for path in files[::ONE_IN]]
 
 
@@ -56,12 +63,11 @@ def test_instructions_agree_with_dis(some_codes):
         groups = {}
         for instr in program.instrs:
             groups.setdefault(instr.offset, []).append(instr)
-        all_listed = list(dis.get_instructions(code))
-        listed = {raw.offset: raw for raw in all_listed if raw.opname not in FOLDED}
-        assert groups.keys() == listed.keys()
+        listed = {raw.offset: raw for raw in dis.get_instructions(code)}
+        assert groups.keys() == listed.keys() - folded(listed.values())
         before = 0
-        for raw in all_listed:
-            if raw.opname in FOLDED:
+        for raw in listed.values():
+            if raw.offset not in groups:
                 before += stack_effect(raw)
                 continue
             group = groups[raw.offset]
@@ -74,15 +80,28 @@ def test_instructions_agree_with_dis(some_codes):
             before = 0
 
 
+def folded(listed):
+    """Offsets of raw instructions that are folded into the one behind them."""
+    named = [raw for raw in listed if raw.opname not in ("CACHE", "EXTENDED_ARG")]
+    taken = {raw.offset for raw, after in zip(named, named[1:]) if (raw.opname, after.opname) in TAKEN}
+    return taken | {raw.offset for raw in listed if raw.opname in FOLDED}
+
+
+def jumps(raw):
+    """Does it jump? END_ASYNC_FOR has an offset for sys.monitoring alone."""
+    return raw.opcode in dis.hasjrel and raw.opname != "END_ASYNC_FOR"
+
+
 def check_jump(program, group, raw, listed):
-    if raw.opcode not in dis.hasjrel:
+    if not jumps(raw):
         assert all(instr.target is None for instr in group)
         return
-    (target,) = [instr.target for instr in group if instr.target is not None]
-    to = program.resumption.starts[target]
-    if raw.opname == "FOR_ITER" and raw.argval in listed and listed[raw.argval].opname == "END_FOR":
-        to -= 2
-    assert to == raw.argval
+    (jump,) = [instr for instr in group if instr.target is not None]
+    to = raw.argval
+    if raw.opname == "FOR_ITER" and listed[to].opname == "END_FOR":
+        # It stands there for specialised forms, with a POP_TOP (3.13) that drops the iterator.
+        to += 2 if not jump.b or stack_effect(listed[to]) == -2 else 4
+    assert program.resumption.starts[jump.target] == to
 
 
 def stack_effect(raw, jump=False):
@@ -92,10 +111,10 @@ def stack_effect(raw, jump=False):
 
 def check_effect(group, raw, before):
     assert sum(effect(instr) for instr in group) == before + stack_effect(raw), raw
-    if raw.opcode in dis.hasjrel:
+    if jumps(raw):
         (jump,) = [at for at, instr in enumerate(group) if instr.target is not None]
-        jumps = sum(effect(instr) for instr in group[:jump]) + effect(group[jump], jump=True)
-        assert jumps == stack_effect(raw, jump=True), raw
+        jumped = sum(effect(instr) for instr in group[:jump]) + effect(group[jump], jump=True)
+        assert jumped == stack_effect(raw, jump=True), raw
 
 
 def test_depths_and_handlers_fit(some_codes):
@@ -112,7 +131,8 @@ def test_depths_and_handlers_fit(some_codes):
             if entry is not None:
                 assert program.instrs[instr.handler.target].offset == entry.target
                 assert instr.handler[1:] == entry[3:]
-                assert depth is None or depth >= entry.depth
+                # A handler of 3.15 covers the end of a generator expression, where the iterator is gone.
+                assert depth is None or depth >= entry.depth or instr.op in (Op.LOAD_CONST, Op.RETURN), (code, instr)
 
 
 def test_slots(some_codes):
@@ -155,7 +175,9 @@ def check_entered(code, entered, names, instr):
     assert entered.co_code[2 * shift :] == code.co_code
     positions = list(entered.co_positions())
     assert positions[shift:] == list(code.co_positions())
-    assert {*positions[: shift - 1]} == {instr.positions}
+    # On the stack all places that are to blame are given as the first one.
+    blamed = {positions[shift]} if decode(code).shapes[instr.index].lastis else set()
+    assert {*positions[: shift - 1]} == {instr.positions, *blamed}
     assert tuple(entered._varname_from_oparg(n) for n in range(len(names))) == names
     assert entered.co_cellvars == code.co_cellvars
     moved = [(start + 2 * shift, end + 2 * shift, target + 2 * shift, *rest)

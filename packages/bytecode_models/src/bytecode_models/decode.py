@@ -68,7 +68,7 @@ class Resumption:
         self.starts: list[int] = []
         self.ends: list[int] = []
         self.rests: dict[int, tuple[tuple[str, int], ...]] = {}
-        self.codes: dict[Any, tuple[CodeType, int]] = {}  # per layout: the code, units in front of the original
+        self.codes: dict[Any, CodeType] = {}  # per layout
 
 
 def slot_names(code: CodeType) -> tuple[str, ...]:
@@ -101,8 +101,8 @@ def _forget(key: int, ref: weakref.ref[CodeType]) -> None:
 
 def raw_instructions(code: CodeType, model: VersionModel) -> Iterator[tuple[int, Rule, Raw]]:
     """(opcode, rule, the instruction) for each instruction with its EXTENDED_ARGs folded; one `Raw` serves for all."""
-    raw = Raw(code)
-    data = code.co_code
+    raw = Raw(code, model.numbers)
+    data = raw.data
     extended = model.numbers["EXTENDED_ARG"]
     table = model.table
     offset = start = high = 0

@@ -53,7 +53,6 @@ _FIXED = {
     Op.BUILD_TEMPLATE: -1,
     Op.EXTEND: -1,
     Op.CONVERT: 0,
-    Op.SET_FUNCTION_ATTR: -1,
     Op.JUMP: 0,
     Op.JUMP_IF: -1,
     Op.RETURN: -1,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pkgutil
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
+from typing import Any
 
 from .rules import Rule
 
@@ -36,6 +37,24 @@ class VersionModel:
         for name, number in self.numbers.items():
             table[number] = (self.caches.get(name, 0), self.rules.get(name))
         object.__setattr__(self, "table", tuple(table))
+
+    def successor(
+        self,
+        release: tuple[int, int],
+        numbers: dict[str, int],
+        caches: dict[str, int],
+        rules: dict[str, Rule],
+        **changes: Any,
+    ) -> VersionModel:
+        """The model of the next release: `caches` and `rules` name what differs, opcodes without a number are gone."""
+        return replace(
+            self,
+            release=release,
+            numbers=numbers,
+            caches={name: units for name, units in (self.caches | caches).items() if units and name in numbers},
+            rules={name: rule for name, rule in self.rules.items() if name in numbers} | rules,
+            **changes,
+        )
 
     def emit(self, name: str, arg: int = 0) -> bytes:
         """One raw instruction with its EXTENDED_ARGs and empty caches."""

@@ -41,7 +41,7 @@ class Op(IntEnum):
     PUSH_NULL = auto()  # -> NULL
     LOAD_CONST = auto()  # -> a
     # slots: raw contents, so a cell slot holds its cell
-    LOAD_LOCAL = auto()  # -> slot a; b: unbound raises
+    LOAD_LOCAL = auto()  # -> slot a, be it a value or (3.13) a cell for a closure; b: unbound raises
     LOAD_LOCAL_CLEAR = auto()  # -> slot a or NULL; the slot becomes unbound
     STORE_LOCAL = auto()  # x -> ; slot a = x (NULL makes it unbound)
     DELETE_LOCAL = auto()  # -> ; unbound raises
@@ -63,7 +63,7 @@ class Op(IntEnum):
     LOAD_LOCALS = auto()  # -> the frame's locals mapping
     LOAD_BUILD_CLASS = auto()  # -> __build_class__
     SETUP_ANNOTATIONS = auto()  # -> ; __annotations__ exists in the frame's locals
-    IMPORT_NAME = auto()  # level fromlist -> module a
+    IMPORT_NAME = auto()  # level fromlist -> module a; b: eager, lazy, or default (the interpreter's settings decide)
     IMPORT_FROM = auto()  # module -> module attribute a
     # attributes; b of LOAD_METHOD and c of LOAD_SUPER give the shape of the call that follows
     LOAD_ATTR = auto()  # x -> x.a
@@ -95,11 +95,11 @@ class Op(IntEnum):
     CALL = auto()  # f args(a) -> result; the last len(b) arguments are named by b
     CALL_EX = auto()  # f args [kwargs if a] -> result
     INTRINSIC = auto()  # arguments(b) -> result of the interpreter's function a
-    MAKE_FUNCTION = auto()  # attributes(a) code -> function
-    SET_FUNCTION_ATTR = auto()  # value function -> function; attribute a
+    MAKE_FUNCTION = auto()  # attributes(a) code -> function; a names defaults kwdefaults annotations annotate closure
     # control; jumps say where in `target`
     JUMP = auto()  # ->
     JUMP_IF = auto()  # x -> ; jumps when x is a: true, false, none, not_none
+    # an iterator is as many stack items as an operand says: itself, then NULL (3.15)
     GET_ITER = auto()  # x -> iterator(width b); a: loop, yield_from
     FOR_ITER = auto()  # it(a) -> it item; at the end jumps, with it dropped if b
     POP_ITER = auto()  # it(a) ->
@@ -113,11 +113,13 @@ class Op(IntEnum):
     ENTER_WITH = auto()  # manager -> exit entered; a: async, entered is an awaitable
     CALL_EXIT = auto()  # exit(a) … exc -> … exc result; b: self-or-NULL lies above exit
     # generators
-    START = auto()  # -> ; a: function yield yield_from await; create_generator pushes what is sent first
+    # -> ; a: function yield yield_from await, generator_expression (its iterator isn't there yet); create_generator
+    # pushes what is sent first, behind what the stack holds already
+    START = auto()
     YIELD = auto()  # x -> what is sent
     SEND = auto()  # it(a) x -> it yielded; at its end jumps: it result (result alone if b)
     END_SEND = auto()  # it(a) x -> x
-    THROW_CLEANUP = auto()  # it x exc -> None value of a StopIteration; another exc is raised again
+    THROW_CLEANUP = auto()  # it(a) x exc -> a items to drop, value of a StopIteration; another exc is raised again
     GET_AWAITABLE = auto()  # x -> awaitable; a: 1 from __aenter__, 2 from __aexit__, 0 elsewhere
     GET_AITER = auto()  # x -> async iterator
     GET_ANEXT = auto()  # ait -> ait awaitable

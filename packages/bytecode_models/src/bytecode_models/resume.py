@@ -7,7 +7,7 @@ free variable, which no slot number notices since free variables come last, and 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import CellType, CodeType, CoroutineType, FunctionType, GeneratorType
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from .decode import Program, decode
 from .model import VersionModel, current
 from .ops import NULL, UNBOUND, Op
 from .rules import AGAIN
-from .tables import Protected, read_exception_table, write_exception_table, write_locations
+from .tables import Positions, Protected, read_exception_table, write_exception_table, write_locations
 
 _ARGUMENT_FLAGS = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
@@ -25,8 +25,15 @@ class _Layout(NamedTuple):
 
     at: int
     bound: tuple[int, ...]  # slots that get a value, free variables of the user excepted
-    stack: tuple[bool, ...]  # per item: is it a value, not NULL?
+    stack: tuple[_Item, ...]
     handled: bool  # is an exception being handled?
+
+
+class _Item(NamedTuple):
+    """A stack item: a value, NULL, or the place in the code where an exception was raised (in code units)."""
+
+    is_value: bool
+    raised_at: int | None = None
 
 
 def resume_function(
@@ -95,32 +102,36 @@ def _resume(
         raise ValueError(f"{program!r} has {len(program.names)} slots, not {len(locals)}")
     own = len(locals) - len(program.frees)
     bound = tuple(slot for slot in range(own) if locals[slot] is not UNBOUND)
-    layout = _Layout(index, bound, tuple(item is not NULL for item in stack), handled is not None)
+    layout = _Layout(index, bound, _items(program, index, stack), handled is not None)
     codes = program.resumption.codes
     built = codes.get(layout)
     if built is None:
         built = codes[layout] = _Encoder(program, layout, current()).code()
-    code, shift = built
-    stack = list(stack)
-    for at in _lastis(program, layout):
-        stack[at] += shift
     free = locals[own:] if closure_of is None else closure_of.__closure__ or ()
-    values = [locals[slot] for slot in bound] + [item for item in stack if item is not NULL]
+    values = [locals[slot] for slot in bound]
+    for value, item in zip(stack, layout.stack):
+        if item.is_value:
+            values.append(value)
+        elif item.raised_at is not None:
+            values.append(Exception())
     if layout.handled:
         values.append(handled)
     closure = (*free, *map(CellType, values))
-    name = code.co_name if closure_of is None else closure_of.__name__
+    name = program.code.co_name if closure_of is None else closure_of.__name__
     # The one parameter that may be left is overwritten by the prefix.
-    return FunctionType(code, globals, name, (None,) * code.co_argcount, closure)
+    return FunctionType(built, globals, name, (None,) * built.co_argcount, closure)
 
 
-def _lastis(program: Program, layout: _Layout) -> tuple[int, ...]:
-    """Where on the stack lie offsets, which the prefix shifts."""
-    shape = program.shapes[layout.at]
-    if shape is None or shape.depth != len(layout.stack):
+def _items(program: Program, index: int, stack: Sequence[Any]) -> tuple[_Item, ...]:
+    """What lies on the stack."""
+    shape = program.shapes[index]
+    if shape is None or shape.depth != len(stack):
         wanted = "no" if shape is None else shape.depth
-        raise ValueError(f"{program!r} has {wanted} stack items at {layout.at}, not {len(layout.stack)}")
-    return shape.lastis
+        raise ValueError(f"{program!r} has {wanted} stack items at {index}, not {len(stack)}")
+    items = [_Item(item is not NULL) for item in stack]
+    for at in shape.lastis:
+        items[at] = _Item(False, stack[at])
+    return tuple(items)
 
 
 class _Encoder:
@@ -131,24 +142,28 @@ class _Encoder:
         self.layout = layout
         self.model = model
         self.original = program.code
-        self.extra = len(layout.bound) + sum(layout.stack) + layout.handled
+        handed = sum(item.is_value or item.raised_at is not None for item in layout.stack)
+        self.extra = len(layout.bound) + handed + layout.handled
+        self.prefix = bytearray()
+        self.protected: list[Protected] = []
+        self.places: list[tuple[int, Positions]] = []  # code units of the prefix, and their positions
 
-    def code(self) -> tuple[CodeType, int]:
-        """The code, and how many units stand before the original ones."""
-        original, model = self.original, self.model
-        head = model.assemble(self._fill())
+    def code(self) -> CodeType:
+        """The original code behind its prefix."""
+        original = self.original
+        self._fill()
+        start = len(self.prefix)
         rest, target = self._rest()
-        tail = model.assemble(rest)
+        self._add(*rest)
+        end = len(self.prefix)
         # A unit that is never run stands between the prefix and the original: it carries the line back.
-        prefix = head + tail + model.assemble([("JUMP_FORWARD", target // 2 + 1)])
-        units = len(prefix) // 2
-        prefix += model.assemble([("NOP", 0)])
-        instr = self.program.instrs[self.layout.at]
+        self._add(("JUMP_FORWARD", target // 2 + 1))
+        self.prefix += self.model.emit("NOP")
         names = tuple(f".live{n}" for n in range(self.extra))
-        code = original.replace(
-            co_code=prefix + original.co_code,
-            co_linetable=write_locations(units, original.co_firstlineno, instr.positions) + original.co_linetable,
-            co_exceptiontable=self._exception_table(len(prefix), len(head), len(head) + len(tail)),
+        return original.replace(
+            co_code=bytes(self.prefix) + original.co_code,
+            co_linetable=write_locations(original.co_firstlineno, self.places) + original.co_linetable,
+            co_exceptiontable=self._exception_table(start, end),
             co_freevars=original.co_freevars + names,
             co_stacksize=max(original.co_stacksize, len(self.layout.stack)) + 2,
             co_argcount=self._argcount(),
@@ -156,36 +171,53 @@ class _Encoder:
             co_kwonlyargcount=0,
             co_flags=original.co_flags & ~_ARGUMENT_FLAGS,
         )
-        return code, units + 1
+
+    def _add(self, *instructions: tuple[str, int], at: Positions | None = None) -> None:
+        """Append raw instructions to the prefix, at the positions of the instruction that is entered."""
+        added = self.model.assemble(instructions)
+        self.prefix += added
+        if added:
+            self.places.append((len(added) // 2, at or self.program.instrs[self.layout.at].positions))
 
     def _argcount(self) -> int:
         # super() without arguments insists on a first parameter.
         return int(self.original.co_argcount > 0 and "__class__" in self.original.co_freevars)
 
-    def _fill(self) -> Iterator[tuple[str, int]]:
+    def _fill(self) -> None:
         """Raw instructions that make the frame what it was."""
         _, bound, stack, handled = self.layout
         frees = len(self.program.frees) + self.extra
         if frees:
-            yield "COPY_FREE_VARS", frees
+            self._add(("COPY_FREE_VARS", frees))
         if self.program.is_generator or self.program.is_coroutine:
-            yield "RETURN_GENERATOR", 0
-            yield "POP_TOP", 0
-        yield "RESUME", self.model.resume_arg
+            self._add(("RETURN_GENERATOR", 0), ("POP_TOP", 0))
+        self._add(("RESUME", self.model.resume_arg))
         slots = iter(range(len(self.program.names), len(self.program.names) + self.extra))
         if self._argcount() and 0 not in bound:
-            yield "DELETE_FAST", 0
+            self._add(("DELETE_FAST", 0))
         for slot in bound:
-            yield from _take(next(slots))
-            yield "STORE_FAST", slot
-        for is_value in stack:
-            if is_value:
-                yield from _take(next(slots))
+            self._add(*_take(next(slots)), ("STORE_FAST", slot))
+        for depth, item in enumerate(stack):
+            if item.raised_at is not None:
+                self._add(*_take(next(slots)))
+                self._raise(depth, item.raised_at)
+            elif item.is_value:
+                self._add(*_take(next(slots)))
             else:
-                yield "PUSH_NULL", 0
+                self._add(("PUSH_NULL", 0))
         if handled:
-            yield from _take(next(slots))
-            yield "POP_EXCEPT", 0  # what it pops is what sys.exc_info() gives from here on
+            self._add(*_take(next(slots)), ("POP_EXCEPT", 0))  # what it pops is what sys.exc_info() gives from here on
+
+    def _raise(self, depth: int, raised_at: int) -> None:
+        """Have the interpreter push the place that is to blame, by raising there: 3.14 keeps no Python integer for it.
+
+        The place is this one, but it has the positions of the original one, which is all that can be seen of it.
+        """
+        start = len(self.prefix)
+        self._add(("RERAISE", 0), at=list(self.original.co_positions())[raised_at])
+        end = len(self.prefix)
+        self.protected.append(Protected(start, end, end, depth, True))
+        self._add(("POP_TOP", 0))
 
     def _rest(self) -> tuple[tuple[tuple[str, int], ...], int]:
         """Raw instructions that finish the raw instruction in whose middle we are, and the offset to go on at."""
@@ -199,21 +231,19 @@ class _Encoder:
             return rest[:-1], resumption.starts[index]
         return rest, resumption.ends[index]
 
-    def _exception_table(self, shift: int, start: int, end: int) -> bytes:
-        """The original table moved by `shift`; the rest of a raw instruction is protected as that one is."""
+    def _exception_table(self, start: int, end: int) -> bytes:
+        """The prefix's entries and the original ones; the rest of a raw instruction is protected as that one is."""
+        shift = len(self.prefix)
         offset = self.program.instrs[self.layout.at].offset
-        entries = list(read_exception_table(self.original.co_exceptiontable))
         moved = [
             entry._replace(start=entry.start + shift, end=entry.end + shift, target=entry.target + shift)
-            for entry in entries
+            for entry in read_exception_table(self.original.co_exceptiontable)
         ]
-        if start < end:
-            around = [entry for entry in moved if entry.start <= offset + shift < entry.end]
-            moved[:0] = [Protected(start, end, entry.target, entry.depth, entry.lasti) for entry in around]
-        return write_exception_table(moved)
+        around = [entry for entry in moved if entry.start <= offset + shift < entry.end] if start < end else []
+        rest = [Protected(start, end, entry.target, entry.depth, entry.lasti) for entry in around]
+        return write_exception_table([*self.protected, *rest, *moved])
 
 
-def _take(slot: int) -> Iterator[tuple[str, int]]:
+def _take(slot: int) -> tuple[tuple[str, int], tuple[str, int]]:
     """Push a value that was handed over, and let go of it."""
-    yield "LOAD_DEREF", slot
-    yield "DELETE_DEREF", slot
+    return ("LOAD_DEREF", slot), ("DELETE_DEREF", slot)

@@ -12,9 +12,11 @@ from .ops import Op
 class Raw:
     """The raw instruction being decoded, with what readers need of its code object."""
 
-    __slots__ = ("arg", "consts", "end", "folded", "names", "offset", "start")
+    __slots__ = ("arg", "consts", "data", "end", "folded", "names", "numbers", "offset", "start")
 
-    def __init__(self, code: CodeType) -> None:
+    def __init__(self, code: CodeType, numbers: Mapping[str, int]) -> None:
+        self.data = code.co_code
+        self.numbers = numbers  # of the release's opcodes
         self.consts = code.co_consts
         self.names = code.co_names
         self.arg = 0
@@ -22,6 +24,13 @@ class Raw:
         self.offset = 0
         self.end = 0  # offset behind the inline caches
         self.folded: Any = None  # left by a prefix instruction such as KW_NAMES
+
+    def next_is(self, opcode: str) -> bool:
+        """Is `opcode` the instruction behind this one?"""
+        at, extended = self.end, self.numbers["EXTENDED_ARG"]
+        while self.data[at] == extended:
+            at += 2
+        return self.data[at] == self.numbers[opcode]
 
 
 Reader = Callable[[Raw], Any]
@@ -76,9 +85,34 @@ def forward(raw: Raw) -> int:
     return raw.end + 2 * raw.arg
 
 
+def forward_and(units: int) -> Reader:
+    """Target of a forward jump that goes on behind the instructions at its end, which specialised forms alone run."""
+    return lambda raw: raw.end + 2 * (raw.arg + units)
+
+
 def backward(raw: Raw) -> int:
     """Target of a backward jump."""
     return raw.end - 2 * raw.arg
+
+
+def high(raw: Raw) -> int:
+    """The first slot of an operand that holds two."""
+    return raw.arg >> 4
+
+
+def low(raw: Raw) -> int:
+    """The second slot of an operand that holds two."""
+    return raw.arg & 15
+
+
+def before(opcode: str) -> Reader:
+    """Is `opcode` the next instruction? Then this one may be folded into it."""
+    return lambda raw: raw.next_is(opcode)
+
+
+def not_before(opcode: str) -> Reader:
+    """Is another instruction next?"""
+    return lambda raw: not raw.next_is(opcode)
 
 
 def bit(n: int) -> Reader:
@@ -101,9 +135,57 @@ def item(table: Mapping[int, Any] | tuple[Any, ...], shift: int = 0) -> Reader:
     return lambda raw: table[raw.arg >> shift]
 
 
+def unfolded(raw: Raw) -> bool:
+    """Has nothing been folded, neither this instruction nor one before it?"""
+    return raw.folded is None
+
+
+def without(n: int) -> Reader:
+    """The operand with bit `n` cleared."""
+    return lambda raw: raw.arg & ~(1 << n)
+
+
 def one(op: Op, a: Any = None, b: Any = None, c: Any = None, *, target: Reader | None = None) -> Rule:
     """A raw instruction that is one neutral instruction."""
     return (Step(op, a, b, c, target),)
+
+
+def jumps_if(opcode: str, target: Reader) -> dict[str, Rule]:
+    """The conditional jumps whose names begin with `opcode`."""
+    return {
+        f"{opcode}_IF_{condition.upper()}": one(Op.JUMP_IF, condition, target=target)
+        for condition in ("true", "false", "none", "not_none")
+    }
+
+
+def calls(shape: str) -> dict[str, Rule]:
+    """Calls, and loads of attributes to be called, where callable and receiver are laid out in this shape."""
+
+    def method(raw: Raw) -> tuple[bool, bool]:
+        return raw.arg & 1 != 0, raw.arg & 2 != 0
+
+    return {
+        "CALL": one(Op.CALL, arg, folded, shape),
+        "CALL_FUNCTION_EX": one(Op.CALL_EX, bit(0), None, shape),
+        "LOAD_ATTR": (
+            Step(Op.LOAD_METHOD, shifted_name(1), shape, when=bit(0)),
+            Step(Op.LOAD_ATTR, shifted_name(1), when=lambda raw: not raw.arg & 1),
+        ),
+        "LOAD_SUPER_ATTR": one(Op.LOAD_SUPER, shifted_name(2), method, shape),
+    }
+
+
+def make_function(attributes: Mapping[int, str]) -> dict[str, Rule]:
+    """MAKE_FUNCTION and the instructions behind it that set attributes, topmost first: folded into the last of them."""
+    again = "SET_FUNCTION_ATTRIBUTE"
+
+    def found(raw: Raw) -> tuple[str, ...]:
+        return attributes[raw.arg], *raw.folded
+
+    return {
+        "MAKE_FUNCTION": (Step(None, (), when=before(again)), Step(Op.MAKE_FUNCTION, (), when=unfolded)),
+        again: (Step(None, found, when=before(again)), Step(Op.MAKE_FUNCTION, found, when=not_before(again))),
+    }
 
 
 BINARY_SYMBOLS: Final = ("+", "&", "//", "<<", "@", "*", "%", "|", "**", ">>", "-", "/", "^")
@@ -134,6 +216,7 @@ SHARED: Final[dict[str, Rule]] = {
     "DELETE_NAME": one(Op.DELETE_NAME, name),
     "LOAD_BUILD_CLASS": one(Op.LOAD_BUILD_CLASS),
     "SETUP_ANNOTATIONS": one(Op.SETUP_ANNOTATIONS),
+    "IMPORT_NAME": one(Op.IMPORT_NAME, name, "eager"),
     "IMPORT_FROM": one(Op.IMPORT_FROM, name),
     "STORE_ATTR": one(Op.STORE_ATTR, name),
     "DELETE_ATTR": one(Op.DELETE_ATTR, name),

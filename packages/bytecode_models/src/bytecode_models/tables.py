@@ -47,18 +47,18 @@ def write_exception_table(entries: Iterable[Protected]) -> bytes:
     return bytes(table)
 
 
-def write_locations(units: int, first_line: int, positions: Positions) -> bytes:
-    """Locations for `units` code units at `positions` and one more unit that brings the line back to `first_line`."""
-    line = positions[0]
+def write_locations(first_line: int, ranges: Iterable[tuple[int, Positions]]) -> bytes:
+    """Locations for (code units, positions) one after the other, and one more unit that goes back to `first_line`."""
     table = bytearray()
-    delta = 0 if line is None else line - first_line
-    step = delta
-    while units:
-        length = min(units, _UNITS_PER_LOCATION)
-        table += _location(length, step, positions)
-        units -= length
-        step = 0
-    return bytes(table + _location(1, -delta, (first_line, None, None, None)))
+    line = first_line
+    for units, positions in ranges:
+        while units:
+            length = min(units, _UNITS_PER_LOCATION)
+            to = line if positions[0] is None else positions[0]
+            table += _location(length, to - line, positions)
+            line = to
+            units -= length
+    return bytes(table + _location(1, first_line - line, (first_line, None, None, None)))
 
 
 def _location(length: int, delta: int, positions: Positions) -> bytes:

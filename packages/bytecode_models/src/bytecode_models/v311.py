@@ -17,14 +17,17 @@ from .rules import (
     arg,
     backward,
     bit,
+    calls,
     const,
-    folded,
     forward,
     item,
+    jumps_if,
     literal,
     name,
     numbered,
     one,
+    shifted_name,
+    without,
 )
 
 SHAPE = "null_first"
@@ -86,7 +89,10 @@ def jump_or_pop(condition: str) -> Rule:
     )
 
 
-RULES = {name: rule for name, rule in SHARED.items() if name in NUMBERS} | {
+RULES = {
+    **{name: rule for name, rule in (SHARED | calls(SHAPE)).items() if name in NUMBERS},
+    **jumps_if("POP_JUMP_FORWARD", forward),
+    **jumps_if("POP_JUMP_BACKWARD", backward),
     "EXTENDED_ARG": (),
     "PRECALL": (),
     "KW_NAMES": (Step(None, const),),
@@ -96,9 +102,8 @@ RULES = {name: rule for name, rule in SHARED.items() if name in NUMBERS} | {
     "LOAD_CLASSDEREF": one(Op.LOAD_CLASS_DEREF, arg, False),
     "LOAD_GLOBAL": (
         Step(Op.PUSH_NULL, when=bit(0)),
-        Step(Op.LOAD_GLOBAL, lambda raw: raw.names[raw.arg >> 1], rest=(("LOAD_GLOBAL", lambda raw: raw.arg & ~1),)),
+        Step(Op.LOAD_GLOBAL, shifted_name(1), rest=(("LOAD_GLOBAL", without(0)),)),
     ),
-    "IMPORT_NAME": one(Op.IMPORT_NAME, name),
     "LOAD_ATTR": one(Op.LOAD_ATTR, name),
     "LOAD_METHOD": one(Op.LOAD_METHOD, name, SHAPE),
     "UNARY_POSITIVE": one(Op.UNARY, "+"),
@@ -112,22 +117,12 @@ RULES = {name: rule for name, rule in SHARED.items() if name in NUMBERS} | {
         Step(Op.SWAP, 2, when=converts_below_spec, rest=(("SWAP", 2), ("FORMAT_VALUE", 4))),
         Step(Op.FORMAT, bit(2), rest=(("FORMAT_VALUE", lambda raw: raw.arg & 4),)),
     ),
-    "CALL": one(Op.CALL, arg, folded, SHAPE),
-    "CALL_FUNCTION_EX": one(Op.CALL_EX, bit(0), None, SHAPE),
     "MAKE_FUNCTION": one(Op.MAKE_FUNCTION, function_attrs),
     "PRINT_EXPR": (Step(Op.INTRINSIC, "PRINT", 1), Step(Op.POP, rest=(("POP_TOP", 0),))),
     "IMPORT_STAR": (Step(Op.INTRINSIC, "IMPORT_STAR", 1), Step(Op.POP, rest=(("POP_TOP", 0),))),
     "LIST_TO_TUPLE": one(Op.INTRINSIC, "LIST_TO_TUPLE", 1),
     "ASYNC_GEN_WRAP": one(Op.INTRINSIC, "ASYNC_GEN_WRAP", 1),
     "PREP_RERAISE_STAR": one(Op.INTRINSIC, "PREP_RERAISE_STAR", 2),
-    "POP_JUMP_FORWARD_IF_TRUE": one(Op.JUMP_IF, "true", target=forward),
-    "POP_JUMP_FORWARD_IF_FALSE": one(Op.JUMP_IF, "false", target=forward),
-    "POP_JUMP_FORWARD_IF_NONE": one(Op.JUMP_IF, "none", target=forward),
-    "POP_JUMP_FORWARD_IF_NOT_NONE": one(Op.JUMP_IF, "not_none", target=forward),
-    "POP_JUMP_BACKWARD_IF_TRUE": one(Op.JUMP_IF, "true", target=backward),
-    "POP_JUMP_BACKWARD_IF_FALSE": one(Op.JUMP_IF, "false", target=backward),
-    "POP_JUMP_BACKWARD_IF_NONE": one(Op.JUMP_IF, "none", target=backward),
-    "POP_JUMP_BACKWARD_IF_NOT_NONE": one(Op.JUMP_IF, "not_none", target=backward),
     "JUMP_IF_TRUE_OR_POP": jump_or_pop("true"),
     "JUMP_IF_FALSE_OR_POP": jump_or_pop("false"),
     "GET_ITER": one(Op.GET_ITER, "loop", 1),

@@ -1,32 +1,23 @@
-"""CPython 3.12."""
+"""CPython 3.12: what differs from 3.11."""
 
 from __future__ import annotations
 
-from .model import VersionModel
+from . import v311
 from .ops import Op
 from .rules import (
-    AGAIN,
-    BINARY_SYMBOLS,
     COMPARE_SYMBOLS,
-    FUNCTION_ATTRS,
-    RESUME_PLACES,
-    SHARED,
-    Raw,
     Step,
     arg,
-    bit,
+    calls,
     const,
-    folded,
     forward,
+    forward_and,
     item,
-    literal,
+    jumps_if,
     name,
     numbered,
     one,
-    shifted_name,
 )
-
-SHAPE = "null_first"
 
 NUMBERS = numbered("""
     0 CACHE POP_TOP PUSH_NULL INTERPRETER_EXIT END_FOR END_SEND  9 NOP  11 UNARY_NEGATIVE UNARY_NOT  15 UNARY_INVERT
@@ -46,20 +37,8 @@ NUMBERS = numbered("""
     175 LOAD_FROM_DICT_OR_GLOBALS LOAD_FROM_DICT_OR_DEREF
 """)
 
-CACHES = {
-    "BINARY_OP": 1,
-    "BINARY_SUBSCR": 1,
-    "CALL": 3,
-    "COMPARE_OP": 1,
-    "FOR_ITER": 1,
-    "LOAD_ATTR": 9,
-    "LOAD_GLOBAL": 4,
-    "LOAD_SUPER_ATTR": 1,
-    "SEND": 1,
-    "STORE_ATTR": 4,
-    "STORE_SUBSCR": 1,
-    "UNPACK_SEQUENCE": 1,
-}
+CACHES = {"BINARY_SUBSCR": 1, "CALL": 3, "COMPARE_OP": 1, "FOR_ITER": 1, "LOAD_ATTR": 9, "LOAD_GLOBAL": 4}
+CACHES |= {"LOAD_SUPER_ATTR": 1, "SEND": 1}
 
 UNARY_POSITIVE = 5
 INTRINSICS_1 = (
@@ -85,83 +64,31 @@ INTRINSICS_2 = (
 )
 
 
-def conversion(raw: Raw) -> str | None:
-    """What FORMAT_VALUE applies before formatting."""
-    return (None, "str", "repr", "ascii")[raw.arg & 3]
-
-
-def converts_below_spec(raw: Raw) -> bool:
-    """Does FORMAT_VALUE convert a value that lies below its format specification?"""
-    return raw.arg & 4 != 0 and raw.arg & 3 != 0
-
-
-def function_attrs(raw: Raw) -> tuple[str, ...]:
-    """What MAKE_FUNCTION finds on the stack below the code."""
-    return tuple(attr for n, attr in enumerate(FUNCTION_ATTRS) if raw.arg >> n & 1)
-
-
-def behind_end_for(raw: Raw) -> int:
-    """Where an exhausted FOR_ITER goes: END_FOR is for the specialised form alone."""
-    return forward(raw) + 2
-
-
-RULES = {name: rule for name, rule in SHARED.items() if name in NUMBERS} | {
-    "EXTENDED_ARG": (),
-    "KW_NAMES": (Step(None, const),),
-    "LOAD_ASSERTION_ERROR": one(Op.LOAD_CONST, literal(AssertionError)),
+RULES = {
+    **calls(v311.SHAPE),
+    **jumps_if("POP_JUMP", forward),
     "LOAD_FAST": one(Op.LOAD_LOCAL, arg, False),
     "LOAD_FAST_CHECK": one(Op.LOAD_LOCAL, arg, True),
     "LOAD_FAST_AND_CLEAR": one(Op.LOAD_LOCAL_CLEAR, arg),
-    "LOAD_CLOSURE": one(Op.LOAD_CELL, arg),
     "LOAD_FROM_DICT_OR_DEREF": one(Op.LOAD_CLASS_DEREF, arg, True),
     "LOAD_FROM_DICT_OR_GLOBALS": one(Op.LOAD_CLASS_GLOBAL, name),
     "LOAD_LOCALS": one(Op.LOAD_LOCALS),
-    "LOAD_GLOBAL": (
-        Step(Op.PUSH_NULL, when=bit(0)),
-        Step(Op.LOAD_GLOBAL, shifted_name(1), rest=(("LOAD_GLOBAL", lambda raw: raw.arg & ~1),)),
-    ),
-    "IMPORT_NAME": one(Op.IMPORT_NAME, name),
-    "LOAD_ATTR": (
-        Step(Op.LOAD_METHOD, shifted_name(1), SHAPE, when=bit(0)),
-        Step(Op.LOAD_ATTR, shifted_name(1), when=lambda raw: not raw.arg & 1),
-    ),
-    "LOAD_SUPER_ATTR": one(Op.LOAD_SUPER, shifted_name(2), lambda raw: (raw.arg & 1 != 0, raw.arg & 2 != 0), SHAPE),
-    "BINARY_OP": one(Op.BINARY, item(BINARY_SYMBOLS * 2), lambda raw: raw.arg >= len(BINARY_SYMBOLS)),
-    "BINARY_SUBSCR": one(Op.LOAD_ITEM),
     "BINARY_SLICE": (Step(Op.BUILD, "slice", 2), Step(Op.LOAD_ITEM, rest=(("BINARY_SUBSCR", 0),))),
     "STORE_SLICE": (Step(Op.BUILD, "slice", 2), Step(Op.STORE_ITEM, rest=(("STORE_SUBSCR", 0),))),
     "COMPARE_OP": one(Op.COMPARE, item(COMPARE_SYMBOLS, 4), False),
-    "BUILD_CONST_KEY_MAP": one(Op.BUILD, "const_key_dict", arg),
-    "FORMAT_VALUE": (
-        Step(Op.SWAP, 2, when=converts_below_spec),
-        Step(Op.CONVERT, conversion, when=conversion, rest=(("SWAP", 2), AGAIN)),
-        Step(Op.SWAP, 2, when=converts_below_spec, rest=(("SWAP", 2), ("FORMAT_VALUE", 4))),
-        Step(Op.FORMAT, bit(2), rest=(("FORMAT_VALUE", lambda raw: raw.arg & 4),)),
-    ),
-    "CALL": one(Op.CALL, arg, folded, SHAPE),
-    "CALL_FUNCTION_EX": one(Op.CALL_EX, bit(0), None, SHAPE),
     "CALL_INTRINSIC_1": (
         Step(Op.UNARY, "+", when=lambda raw: raw.arg == UNARY_POSITIVE),
         Step(Op.INTRINSIC, item(INTRINSICS_1), 1, when=lambda raw: raw.arg != UNARY_POSITIVE),
     ),
     "CALL_INTRINSIC_2": one(Op.INTRINSIC, item(INTRINSICS_2), 2),
-    "MAKE_FUNCTION": one(Op.MAKE_FUNCTION, function_attrs),
-    "POP_JUMP_IF_TRUE": one(Op.JUMP_IF, "true", target=forward),
-    "POP_JUMP_IF_FALSE": one(Op.JUMP_IF, "false", target=forward),
-    "POP_JUMP_IF_NONE": one(Op.JUMP_IF, "none", target=forward),
-    "POP_JUMP_IF_NOT_NONE": one(Op.JUMP_IF, "not_none", target=forward),
-    "GET_ITER": one(Op.GET_ITER, "loop", 1),
-    "GET_YIELD_FROM_ITER": one(Op.GET_ITER, "yield_from", 1),
-    "FOR_ITER": one(Op.FOR_ITER, 1, True, target=behind_end_for),
+    "FOR_ITER": one(Op.FOR_ITER, 1, True, target=forward_and(1)),
     "END_FOR": (Step(Op.POP), Step(Op.POP, rest=(("POP_TOP", 0),))),
     "RETURN_CONST": (Step(Op.LOAD_CONST, const), Step(Op.RETURN, rest=(("RETURN_VALUE", 0),))),
-    "BEFORE_WITH": one(Op.ENTER_WITH, False),
-    "BEFORE_ASYNC_WITH": one(Op.ENTER_WITH, True),
-    "WITH_EXCEPT_START": one(Op.CALL_EXIT, 4, False),
-    "RESUME": one(Op.START, item(RESUME_PLACES)),
     "SEND": one(Op.SEND, 1, False, target=forward),
     "END_SEND": one(Op.END_SEND, 1),
-    "CLEANUP_THROW": one(Op.THROW_CLEANUP),
+    "CLEANUP_THROW": one(Op.THROW_CLEANUP, 1),
 }
 
-MODEL = VersionModel((3, 12), NUMBERS, CACHES, RULES, internal=frozenset({"INTERPRETER_EXIT", "RESERVED"}))
+INTERNAL = frozenset({"INTERPRETER_EXIT", "RESERVED"})
+
+MODEL = v311.MODEL.successor((3, 12), NUMBERS, CACHES, RULES, internal=INTERNAL)

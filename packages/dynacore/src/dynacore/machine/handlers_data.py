@@ -474,13 +474,6 @@ def make_function(m: Machine, f: Frame, i: Instr) -> None:
     f.stack.append(function)
 
 
-@handles(Op.SET_FUNCTION_ATTR)
-def set_function_attr(m: Machine, f: Frame, i: Instr) -> None:
-    function: Any = f.stack.pop()
-    set_attribute(m, function, i.a, f.stack.pop())
-    f.stack.append(function)
-
-
 def set_attribute(m: Machine, function: Func, name: str, value: Any) -> None:
     """What a function is made with."""
     if name == "closure":

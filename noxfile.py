@@ -1,6 +1,7 @@
 """Everything that is done to this repository, by name: ``python -m nox --list``.
 
-Sessions run on the interpreter that runs nox; ``tests-3.11`` and ``tests-3.12`` are the matrix.
+Sessions run on the interpreter that runs nox; ``tests-3.11`` to ``tests-3.15`` are the matrix, and two more run the
+suite beside the oldest and the newest PyTorch. ``bash ci/interpreters.sh 3.11 … 3.15`` gets the interpreters.
 """
 
 import os
@@ -17,21 +18,28 @@ nox.options.sessions = ["lint", "types", "tests"]
 # At a desk a missing interpreter is a warning. In CI it would be a green run that tested nothing.
 nox.options.error_on_missing_interpreters = "CI" in os.environ
 
-PYTHONS = ("3.11", "3.12")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14", "3.15")
 PACKAGES = ("bytecode_models", "dynacore", "backend_gpu")
 GROUPS = nox.project.load_toml("pyproject.toml")
 
 
-def show_pyenv_versions() -> None:
-    """Select every version of the matrix that pyenv has: its shims hide those that aren't selected from nox."""
+def show_interpreters() -> None:
+    """Let nox and uv find what `ci/interpreters.sh` found or fetched.
+
+    pyenv's shims hide the versions that aren't selected, so each of the matrix is selected; what was fetched is linked
+    in one folder, which goes behind the rest of PATH.
+    """
     root = Path(os.environ.setdefault("PYENV_ROOT", str(Path.home() / ".pyenv")))
     installed = [path.name for version in PYTHONS for path in sorted(root.glob(f"versions/{version}.*"))]
     if installed:
         selected = os.environ.get("PYENV_VERSION", "").split(":")
         os.environ["PYENV_VERSION"] = ":".join(filter(None, dict.fromkeys([*selected, *installed])))
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    fetched = os.environ.get("DYNACORE_INTERPRETERS") or f"{cache}/dynacore/interpreters"
+    os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], f"{fetched}/bin"])
 
 
-show_pyenv_versions()
+show_interpreters()
 
 
 def install_groups(session: nox.Session, *groups: str) -> None:
@@ -55,9 +63,9 @@ def install_packages(session: nox.Session, *names: str, options: Sequence[str] =
     session.install(*options, *anew, *(f"./packages/{name}" for name in names))
 
 
-def run_tests(session: nox.Session) -> None:
+def run_tests(session: nox.Session, torch: str = "torch") -> None:
     """The whole suite; arguments behind ``--`` go to pytest."""
-    install_groups(session, "torch", "programs", "test")
+    install_groups(session, torch, "programs", "test")
     install_packages(session, *PACKAGES)
     session.run("pytest", "-n", "2", "--timeout", "300", *session.posargs)
 
@@ -65,6 +73,18 @@ def run_tests(session: nox.Session) -> None:
 nox.session(run_tests, name="tests")
 for version in PYTHONS:
     nox.session(run_tests, name=f"tests-{version}", python=version)
+
+
+@nox.session(name="tests-torch-oldest", python="3.12")
+def run_tests_on_oldest(session: nox.Session) -> None:
+    """The suite beside the oldest PyTorch that dynacore declares."""
+    run_tests(session, "torch-oldest")
+
+
+@nox.session(name="tests-torch-newest", python="3.14")
+def run_tests_on_newest(session: nox.Session) -> None:
+    """The suite beside the newest PyTorch that it has been run with."""
+    run_tests(session, "torch-newest")
 
 
 @nox.session
@@ -99,13 +119,22 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def wheels(session: nox.Session) -> None:
-    """Build a source distribution and, from it, a wheel of each package into dist/; install them and import them."""
+    """Build a source distribution and, from it, a wheel of each package into dist/; install them and capture once."""
     install_groups(session, "torch", "build")
     shutil.rmtree("dist", ignore_errors=True)
     for name in PACKAGES:
-        session.run("python", "-m", "build", "--outdir", "dist", f"packages/{name}")
+        session.run("python", "-m", "build", "--installer", "uv", "--outdir", "dist", f"packages/{name}")
     session.install("--no-deps", "--force-reinstall", *map(str, sorted(Path("dist").glob("*.whl"))))
-    session.run("python", "-c", f"import torch, {', '.join(PACKAGES)}; print(dynacore.compile(torch.sin))")
+    capture = "dynacore.compile(lambda x: torch.sin(x) + 1, fullgraph=True)(torch.ones(3))"
+    session.run("python", "-c", f"import torch, {', '.join(PACKAGES)}; print({capture})")
+
+
+@nox.session
+def tox(session: nox.Session) -> None:
+    """Each package alone, from its wheel; ``-- -e py314-dynacore-torch213`` chooses others than bytecode_models."""
+    install_groups(session, "tox")
+    environments = [f"py{version.replace('.', '')}-bytecode_models" for version in PYTHONS]
+    session.run("tox", "run", *(session.posargs or ["-e", ",".join(environments)]))
 
 
 @nox.session

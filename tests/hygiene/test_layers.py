@@ -8,7 +8,7 @@ from hygiene.tree import PACKAGES, imports, module_name, package_files, parse, p
 # Each layer may import from itself and from those below it. docs/architecture.md draws the same picture.
 LAYERS = (
     ("__init__", "api", "explain"),
-    ("capture",),
+    ("capture", "artifacts"),
     ("emit", "guards", "graph"),
     ("machine",),
     ("objects", "library", "points"),

@@ -106,11 +106,14 @@ class Compiler:
             return target
         return self.function(target if isinstance(target, types.FunctionType) else shim(target))
 
-    def function(self, function: types.FunctionType) -> Any:
-        """A new compiled function with the name, documentation and attributes of `function`."""
+    def function(self, function: types.FunctionType, alone: bool = False) -> Any:
+        """A new compiled function with the name, documentation and attributes of `function`.
+
+        Functions of the same code share what is captured, unless one is to be `alone`.
+        """
         from . import capture
 
-        compiled = capture.compile_function(function, self.options)
+        compiled = capture.compile_function(function, self.options, alone)
         for name in functools.WRAPPER_ASSIGNMENTS:
             if hasattr(function, name):
                 setattr(compiled, name, getattr(function, name))
@@ -151,7 +154,7 @@ def compile_afresh(target: Callable[..., Any]) -> Any:
     elif (function := unwrap_compiled(target)) is not None:
         options, target = options_of(target), function
     plain = isinstance(target, types.FunctionType) and not is_disabled(target)
-    return Compiler(replace(options, fullgraph=False)).function(target if plain else shim(target))  # type: ignore[arg-type]
+    return Compiler(replace(options, fullgraph=False)).function(target if plain else shim(target), alone=True)  # type: ignore[arg-type]
 
 
 def _is_disabled_module(target: nn.Module) -> bool:

@@ -7,13 +7,14 @@ import sys
 import threading
 import time
 import weakref
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 from bytecode_models import decode
 from bytecode_models.listing import listing
 
 from . import _C, logs, stats
+from .artifacts import Artifact, Registry, conditions
 from .backends import call_backend
 from .config import config
 from .emit.entry import Emitted, Restart, write_entry
@@ -21,17 +22,19 @@ from .errors import DynacoreError, FullGraphError, InternalError, RecompileLimit
 from .graph.builder import Graph
 from .graph.failures import Failing, Recovery
 from .graph.state import capture_allowed
-from .guards.plan import Plan
+from .guards.plan import Plan, bound
 from .guards.twin import evaluate
 from .library import load as load_library
 from .machine import Finished, Frame, Machine, Stopped
 from .options import Options
 from .points import PointData, PointTable, Where
 from .reasons import Break, BreakSite
+from .sources import This
 from .values import Tensor, Value
 
 _lock = threading.RLock()
 _owners: weakref.WeakSet[Owner] = weakref.WeakSet()
+_registry = Registry()
 MAX_RESTARTS = 32
 
 
@@ -43,38 +46,30 @@ _busy = _Busy()
 
 
 class Owner:
-    """One compiled function: its options and its points."""
+    """What functions of one code, with the same globals and options, share: points, and what was captured."""
 
-    def __init__(self, function: FunctionType, options: Options):
-        self.function = function
+    def __init__(self, code: CodeType, namespace: dict, options: Options):
+        self.code = code
+        self.namespace = namespace
         self.options = options
+        self.this = This(code.co_qualname)
         self.table = PointTable(self.miss)
-        self.start = self.make_start()
+        self.data = PointData(Where(code, 0, 0), namespace, self.table)
+        self.artifacts: list[Artifact] = []
+        self.starts: weakref.WeakKeyDictionary[Any, FunctionType] = weakref.WeakKeyDictionary()  # point: its function
         _owners.add(self)
 
-    def make_start(self) -> Any:
-        """The point at the function's first instruction."""
-        code = self.function.__code__
-        data = PointData(Where(code, 0, 0), self.function.__globals__, self.table)
-        captured = decode(code).is_function and not code.co_flags & (0x20 | 0x80 | 0x200 | 0x100)
-        return _C.Point(self.miss if captured else None, self.plain, code=code, line=code.co_firstlineno, data=data)
+    def start(self, function: FunctionType) -> Any:
+        """A point at the first instruction of `function`."""
+        start = Start(function, self)
+        captured = decode(self.code).is_function and not self.code.co_flags & (0x20 | 0x80 | 0x200 | 0x100)
+        miss = start.miss if captured else None
+        point = _C.Point(miss, start.plain, code=self.code, line=self.code.co_firstlineno, data=self.data)
+        self.starts[point] = function
+        return point
 
-    def plain(self, state: list[Any]) -> Any:
-        """The call of the function as it is."""
-        code = self.function.__code__
-        n, kwonly = code.co_argcount, code.co_kwonlyargcount
-        args, at = state[:n], n + kwonly
-        keywords = dict(zip(code.co_varnames[n:at], state[n:at]))
-        if code.co_flags & 0x04:
-            args += state[at]
-            at += 1
-        if code.co_flags & 0x08:
-            keywords.update(state[at])
-        state.clear()
-        return functools.partial(self.function, *args, **keywords)
-
-    def miss(self, point: Any, state: list[Any]) -> Any:
-        """No entry holds: capture one, or None to go on in the interpreter."""
+    def miss(self, point: Any, state: list[Any], function: FunctionType | None = None) -> Any:
+        """No entry holds: capture one, or None to go on in the interpreter. At a start, for a call of `function`."""
         data: PointData = point.data
         if data.skip or _busy.capturing or sys.gettrace() is not None or capture_allowed() is not None:
             return None
@@ -82,10 +77,12 @@ class Owner:
             for entry in point.entries:  # another thread may have been here
                 if entry.valid and entry.guards.check(state) is not None:
                     return entry
-            if not self.may_add(point, state):
+            if function is not None and (entry := self.share(point, state, function)) is not None:
+                return entry
+            if not self.may_add(point, state, function):
                 return None
             _busy.capturing = True
-            capture = Capture(self, point, state)
+            capture = Capture(self, point, state, function)
             try:
                 entry = capture.run()
             except DynacoreError:
@@ -98,22 +95,49 @@ class Owner:
                 capture.dispose()
         return entry
 
-    def may_add(self, point: Any, state: list[Any]) -> bool:
+    def share(self, point: Any, state: list[Any], function: FunctionType) -> Any:
+        """An entry made from what was captured for another function with this code; None where none of it holds."""
+        now = conditions()
+        own = [entry.data for entry in point.entries]
+        for artifact in self.artifacts:
+            if artifact not in own and artifact.conditions == now:
+                guards = artifact.guards(function)
+                if guards.check(state) is not None:
+                    entry = artifact.entry(guards)
+                    point.add(entry)
+                    return entry
+        return None
+
+    def adopt(self, artifact: Artifact) -> None:
+        """Offer what was captured to the other functions of this code."""
+        self.artifacts.insert(0, artifact)
+        if all(one.portable() for one in self.artifacts):
+            _registry.keep(self)
+        else:
+            _registry.drop(self)
+
+    def may_add(self, point: Any, state: list[Any], function: FunctionType | None) -> bool:
         """Whether the limit allows one more entry; learns which scalar varies."""
-        if not point.entries:
+        now = conditions()
+        known = [one for one in self.artifacts if one.conditions == now]
+        if function is None:
+            known = [entry.data for entry in point.entries]
+        if not known:
             return True
         data: PointData = point.data
-        failure = self.why_missed(point, state)
+        failure = self.why_missed(known[0], point, state, function)
         if failure is not None:
             logs.emit("recompiles", f"recompiling {data.where.code.co_qualname}\n  {data.describe()}\n  {failure}")
-        for entry in point.entries:
-            data.dynamic.update(entry.data.varied(state))
-        if len(point.entries) < config.recompile_limit:
+        for artifact in known:
+            data.dynamic.update(artifact.facts.varied(state, function))
+        limit = config.recompile_limit
+        functions = {id(one) for one in list(self.starts.values())}
+        if len(point.entries) < limit and len(known) < limit * max(1, len(functions)):
             return True
-        if not data.told:
+        if not data.told or config.fail_on_recompile_limit:
             data.told = True
             text = (
-                f"recompile limit ({config.recompile_limit}) reached at\n  {data.describe()}\n"
+                f"recompile limit ({limit}) reached at\n  {data.describe()}\n"
                 f"  last guard that failed: {failure or 'unknown'}\n"
                 "  Calls that no entry fits now run as plain Python. Make the value constant, pass it as a tensor, "
                 "or raise dynacore.config.recompile_limit."
@@ -123,12 +147,12 @@ class Owner:
             logs.warn(text)
         return False
 
-    def why_missed(self, point: Any, state: list[Any]) -> Any:
+    def why_missed(self, artifact: Artifact, point: Any, state: list[Any], function: Any) -> Any:
         """The failure of the newest entry, by the Python twin."""
-        entry = point.entries[0]
         try:
-            failure = evaluate(entry.guards.tree, entry.guards.n_handed, state, state_names(point))[1]
-            return entry.data.other_tensor(state) or failure if failure is not None else None
+            tree = bound(artifact.tree, function)
+            failure = evaluate(tree, artifact.n_handed, state, state_names(point))[1]
+            return artifact.facts.other_tensor(state, function) or failure if failure is not None else None
         except Exception:
             return None
 
@@ -146,18 +170,55 @@ class Owner:
 
     def reset(self) -> None:
         """Forget everything captured."""
-        self.start.clear()
-        self.start.data = PointData(Where(self.start.code, 0, 0), self.function.__globals__, self.table)
+        for point in self.starts:
+            point.clear()
+        self.artifacts.clear()
+        self.data.forget()
         self.table.clear()
 
 
-class Capture:
-    """One capture at one point."""
+class Start:
+    """One compiled function, as the point that its calls enter knows it.
 
-    def __init__(self, owner: Owner, point: Any, state: list[Any]):
+    The point holds this object and not the other way round: without a cycle both end with the compiled function.
+    """
+
+    def __init__(self, function: FunctionType, owner: Owner):
+        self.function = function
+        self.owner = owner
+
+    def miss(self, point: Any, state: list[Any]) -> Any:
+        """No entry of this function holds."""
+        return self.owner.miss(point, state, self.function)
+
+    def plain(self, state: list[Any]) -> Any:
+        """The call of the function as it is."""
+        return plain_call(self.function, state)
+
+
+def plain_call(function: FunctionType, state: list[Any]) -> Any:
+    """The call of a function whose arguments were bound to its parameters."""
+    code = function.__code__
+    n, kwonly = code.co_argcount, code.co_kwonlyargcount
+    args, at = state[:n], n + kwonly
+    keywords = dict(zip(code.co_varnames[n:at], state[n:at]))
+    if code.co_flags & 0x04:
+        args += state[at]
+        at += 1
+    if code.co_flags & 0x08:
+        keywords.update(state[at])
+    state.clear()
+    return functools.partial(function, *args, **keywords)
+
+
+class Capture:
+    """One capture at one point; at a start, for a call of `function`."""
+
+    def __init__(self, owner: Owner, point: Any, state: list[Any], function: FunctionType | None):
         self.owner = owner
         self.point = point
         self.state = state
+        self.function = function
         self.began = time.perf_counter()
         self.machine: Machine | None = None
 
@@ -196,14 +257,13 @@ class Capture:
         machine.cut = config.testing_cut
         machine.open_loops = data.broke
         closure: tuple[Value, ...] = ()
-        at_start = self.point is self.owner.start
-        if at_start and self.owner.function.__closure__:
-            cells = machine.root.child("const", self.owner.function).child("func", "closure")
+        if self.function is not None:
+            machine.this = machine.root.child("const", self.owner.this)
+            machine.this.check("func_code", where.code)
+            cells = machine.this.child("func", "closure")
             closure = tuple(
-                machine.wrap(c, cells.child("item", i)) for i, c in enumerate(self.owner.function.__closure__)
+                machine.wrap(cell, cells.child("item", i)) for i, cell in enumerate(self.function.__closure__ or ())
             )
-        if at_start:
-            machine.root.child("const", self.owner.function).check("func_code", where.code)
         frame = Frame(decode(where.code), machine.globals_of(data.globals), closure, where.trusted)
         machine.root.key = state_names(self.point)
         machine.enter(frame, self.state, where.index, where.handlers, where.drop)
@@ -229,12 +289,15 @@ class Capture:
             emitted.namespace["recover"] = self.recovery(machine, emitted.recovery)
         machine.keep_apart()
         plan = Plan(machine.root, emitted.handed, machine.relations)
-        guards = _C.Guards(plan.tree, len(plan.handed))
-        entry = _C.Entry(guards, emitted.function(len(plan.handed)), boxed=emitted.boxed, data=plan.facts)
+        n = len(plan.handed)
+        artifact = Artifact(plan.tree, n, emitted.function(n), emitted.boxed, plan.facts, conditions())
+        entry = artifact.entry(artifact.guards(self.function))
         if config.verify:
-            self.verify(plan)
+            self.verify(artifact)
         self.point.data.broke |= site is not None
         self.point.add(entry)
+        if self.function is not None:
+            self.owner.adopt(artifact)
         self.report(machine, emitted, plan, site)
         return entry
 
@@ -255,13 +318,19 @@ class Capture:
 
     def recovery(self, machine: Machine, failing: Failing) -> Recovery:
         """What the entry calls when its graph raises."""
-        point = self.point
-        plain = _C.Point(None, point.fallback, code=point.code, line=point.line, data=point.data)
-        return Recovery(failing, machine.graph.before, lambda state: _C.Continuation([(plain, state)]), point.data)
+        data: PointData = self.point.data
+        at_start = self.function is not None
 
-    def verify(self, plan: Plan) -> None:
+        def again(function: Any, state: list[Any]) -> Any:
+            fallback = functools.partial(plain_call, function) if at_start else data.rest
+            where = data.where
+            return _C.Continuation([(_C.Point(None, fallback, code=where.code, line=0, data=data), state)])
+
+        return Recovery(failing, machine.graph.before, again, data)
+
+    def verify(self, artifact: Artifact) -> None:
         """The guards of a new entry must hold for the state that it was made from."""
-        failure = evaluate(plan.tree, len(plan.handed), self.state)[1]
+        failure = evaluate(bound(artifact.tree, self.function), artifact.n_handed, self.state)[1]
         if failure is not None:
             raise AssertionError(f"a guard fails on the state that was captured: {failure}")
 
@@ -275,7 +344,7 @@ class Capture:
             stats.Record(
                 where.code,
                 line,
-                self.point is self.owner.start,
+                self.function is not None,
                 emitted.graph,
                 machine.graph.n_ops if emitted.graph is not None else 0,
                 plan.kinds,
@@ -303,13 +372,27 @@ def without_frames(outcome: Any) -> Any:
     return outcome.with_traceback(None)
 
 
-def compile_function(function: FunctionType, options: Options) -> Any:
-    """The compiled form of a Python function."""
+def compile_function(function: FunctionType, options: Options, alone: bool = False) -> Any:
+    """The compiled form of a Python function; `alone`: sharing nothing with other functions of its code."""
     load_library()  # here, as loading what compiles belongs to compiling: the first call is for capture
-    return _C.Compiled(function, Owner(function, options).start)
+    with _lock:
+        return _C.Compiled(function, owner_of(function, options, alone).start(function))
+
+
+def owner_of(function: FunctionType, options: Options, alone: bool) -> Owner:
+    """Who owns what is captured for this function."""
+    code, namespace = function.__code__, function.__globals__
+    key = (id(code), id(namespace), options.key)  # an owner keeps both, and the options, alive
+    owner = None if alone else _registry.get(key)
+    if owner is None:
+        owner = Owner(code, namespace, options)
+        if not alone:
+            _registry.owners[key] = owner
+    return owner
 
 
 def reset() -> None:
     """Forget all entries of all compiled functions."""
+    _registry.clear()
     for owner in list(_owners):
         owner.reset()

@@ -171,6 +171,11 @@ def allow_in_graph(fn: T) -> T:
     return fn
 
 
+def allowed_count() -> int:
+    """How many functions are allowed in graphs: what was captured before another one was may differ."""
+    return len(_allowed)
+
+
 def is_allowed_in_graph(function: object) -> bool:
     """Whether `allow_in_graph` was called with this function."""
     try:

@@ -24,6 +24,13 @@ class Options:
     requested: Backend | str = "eager"
     """What was given as `backend`."""
 
+    @property
+    def key(self) -> tuple:
+        """What tells options apart. A backend that is no name counts by its identity."""
+        backend = self.requested if isinstance(self.requested, str) else id(self.requested)
+        given = tuple((name, repr(value)) for name, value in self.options.items())
+        return (backend, self.fullgraph, self.dynamic, self.mode, given)
+
     def __reduce__(self) -> Any:
         arguments = (self.requested, self.fullgraph, self.dynamic, self.mode, dict(self.options))
         return make_options, arguments

@@ -122,7 +122,11 @@ class PointData:
         self.where = where
         self.globals = globals
         self.table = weakref.ref(table)
-        self.dynamic: set[str] = set()  # paths of scalars that varied
+        self.forget()
+
+    def forget(self) -> None:
+        """As before the first capture."""
+        self.dynamic: set[tuple] = set()  # paths of scalars that varied
         self.broke = False  # an entry of this point ends in a break
         self.skip = False  # captured no more
         self.told = False  # that the recompile limit was reached

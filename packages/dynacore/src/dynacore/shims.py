@@ -36,8 +36,14 @@ def _finish(call: Callable[..., Any], wrapped: Callable[..., Any]) -> FunctionTy
         function.__name__ = type(wrapped).__name__
         function.__qualname__ = type(wrapped).__qualname__
     name, qualname = function.__name__, function.__qualname__
-    function.__code__ = function.__code__.replace(co_filename=FILENAME, co_name=name, co_qualname=qualname)
+    function.__code__ = _named(function.__code__, name, qualname)
     return function
+
+
+@functools.lru_cache(maxsize=1024)
+def _named(code: CodeType, name: str, qualname: str) -> CodeType:
+    """One code object for all shims of that name: functions share captures by their code."""
+    return code.replace(co_filename=FILENAME, co_name=name, co_qualname=qualname)
 
 
 def is_shim(code: CodeType) -> bool:

@@ -10,6 +10,15 @@ from __future__ import annotations
 from typing import Any
 
 
+class This:
+    """Stands for the compiled function in sources and guards, which the functions of one code share."""
+
+    __slots__ = ("__qualname__",)
+
+    def __init__(self, qualname: str):
+        self.__qualname__ = qualname
+
+
 class Source:
     """One node: `accessor` and `key` say how the object is reached from `parent`'s object."""
 
@@ -44,11 +53,11 @@ class Source:
 
     @property
     def rooted(self) -> bool:
-        """Whether the object is reached from a constant (not from this call's state)."""
+        """Whether the object is reached from a constant: neither from this call's state nor from its function."""
         node = self
         while node.parent is not None and node.parent.parent is not None:
             node = node.parent
-        return node.accessor == "const"
+        return node.accessor == "const" and type(node.key) is not This
 
     @property
     def steps(self) -> tuple:

@@ -110,7 +110,7 @@ class Emitter(Rebuilder):
         host = self.host_lines()
         recovery = failures.failing(m.graph.fx, repeatable=not host)
         if recovery is not None and recovery.repeatable:
-            for source in m.given_at:
+            for source in (*m.given_at, *([m.this] if m.this is not None else [])):
                 self.hand(source)
         self.escaping = escaping_generators(m)
         self.hold()
@@ -178,12 +178,13 @@ class Emitter(Rebuilder):
         changed = ", ".join([self.get(v) for v in inputs if type(v) is Tensor and v.node in recovery.changed])
         unchanged = f"versions({changed}) == before" if changed else "True"
         state = ", ".join(map(self.hand, self.m.given_at)) if recovery.repeatable else ""
+        function = self.hand(self.m.this) if self.m.this is not None else "None"
         return [
             *([f"before = versions({changed})"] if changed else []),
             "try:",
             f"    {call}",
             "except BaseException as error:",
-            f"    other = recover(error, [{state}], {unchanged})",
+            f"    other = recover(error, {function}, [{state}], {unchanged})",
             "    if other is None:",
             "        raise",
             "    return other",

@@ -16,7 +16,7 @@ from ..library.registry import STANDS_FOR
 from ..library.stand_ins import MODULES, expression, real_object
 from ..objects.wrapping import base_layout
 from ..reasons import Break
-from ..sources import Source
+from ..sources import Source, This
 from ..values import (
     DELETED,
     Bound,
@@ -91,7 +91,7 @@ class Rebuilder:
 
     def hand(self, source: Source) -> str:
         """A name for the object that the guards found at `source`."""
-        if source.accessor == "const":
+        if source.accessor == "const" and type(source.key) is not This:
             return self.constant(source.key)
         name = self.handed_names.get(id(source))
         if name is None:

@@ -40,10 +40,10 @@ class Recovery:
 
     failing: Failing
     before: TorchState  # as it was when the entry began
-    again: Callable[[list[Any]], Any]  # runs a state as plain Python
+    again: Callable[[Any, list[Any]], Any]  # runs a state, at a start that of a call of the function, as plain Python
     data: Any  # the point's, which says where this is
 
-    def __call__(self, error: BaseException, state: list[Any], unchanged: bool) -> Any:
+    def __call__(self, error: BaseException, function: Any, state: list[Any], unchanged: bool) -> Any:
         """What the entry returns in place of its result; None: the error is raised."""
         self.before.restore(self.failing.setters)
         programs = isinstance(error, Exception) and not isinstance(error, DynacoreError)
@@ -52,7 +52,7 @@ class Recovery:
         if logs.enabled("graph_breaks"):
             what = f"a graph raised {type(error).__name__}: {error}"
             logs.emit("graph_breaks", f"{what}\n  {self.data.describe()}\n  This call goes on as plain Python.")
-        return self.again(state)
+        return self.again(function, state)
 
 
 def failing(graph: Graph, repeatable: bool) -> Failing | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..graph.meta import TensorSpec
 from ..graph.state import torch_state_checks
-from ..sources import Source
+from ..sources import Source, This
 from ..torch_api import tensor_checker
 from ..values import Host, Value
 from .twin import constants_equal, evaluate
@@ -18,6 +18,12 @@ KINDS = {
     "func_code": "function", "unbound_cell": "cell", "true": "predicate", "tensor": "tensor", "call0_is": "state",
     "same": "aliasing", "differ": "aliasing", "rel": "relation",
 }  # fmt: skip
+
+
+def bound(tree: tuple, function: Any) -> tuple:
+    """A guard tree with `function` in place of the compiled function that it was made for."""
+    *head, children = tree
+    return (*head, tuple(("const", function, *c[2:]) if type(c[1]) is This else c for c in children))
 
 
 class Place:
@@ -36,9 +42,9 @@ class Place:
             node = node.parent
         self.chain = chain
 
-    def look(self, state: list[Any]) -> list[Any]:
+    def look(self, state: list[Any], function: Any) -> list[Any]:
         """What is there now, in a list; nothing where the way doesn't lead there any more."""
-        return evaluate(self.chain, 1, state)[0] or []
+        return evaluate(bound(self.chain, function), 1, state)[0] or []
 
 
 class Facts:
@@ -48,19 +54,19 @@ class Facts:
         self.scalars: list[Place] = []
         self.tensors: list[Place] = []
 
-    def varied(self, state: list[Any]) -> list[tuple]:
-        """The steps to numbers that are others of the same type now."""
+    def varied(self, state: list[Any], function: Any) -> list[tuple]:
+        """The steps to numbers that are others of the same type now, in a call of `function`."""
         return [
             place.steps
             for place in self.scalars
-            for now in place.look(state)
+            for now in place.look(state, function)
             if type(now) is type(place.expected) and not constants_equal(now, place.expected)
         ]
 
-    def other_tensor(self, state: list[Any]) -> str | None:
+    def other_tensor(self, state: list[Any], function: Any) -> str | None:
         """The first tensor whose metadata differ, in words."""
         for place in self.tensors:
-            for now in place.look(state):
+            for now in place.look(state, function):
                 found = repr(TensorSpec(now))
                 if found != repr(place.expected):
                     return f"{place.path}: expected {place.expected!r}, found {found}"

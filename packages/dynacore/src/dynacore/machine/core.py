@@ -82,6 +82,7 @@ class Machine(Objects):
     ):
         load_library()
         self.root = Source(None, "root")
+        self.this: Source | None = None  # where a start's function is
         self.frames: list[Frame] = []
         self.options = options
         self.forced = forced  # (code, index) of instructions that must break

@@ -298,3 +298,23 @@ def test_breaks_continue_in_shared_points(captures, n):
         scale = torch.tensor(float(i))
         assert torch.equal(dynacore.compile(make(scale), backend="eager")(X), X * i + i)
     assert captures.new() == 2
+
+
+@pytest.mark.parametrize(
+    "function, calls, told",
+    [
+        (lambda x, mode: x if mode == "a" else x + 1, [(X, "m" * i) for i in range(9)], ("`mode` kept", "'mm'", "constant")),
+        (lambda x, items: x + len(items), [(X, [0] * i) for i in range(9)], ("`items` kept", "length 3", "stacked")),
+        (lambda x, f: f(x), [(X, type("C", (), {"__call__": lambda self, x: x})()) for _ in range(9)], ("`f` kept", "type")),
+    ],
+)
+def test_the_limit_says_what_changed_and_what_to_do(captures, caplog, function, calls, told):
+    fast = dynacore.compile(function, backend="eager")
+    for args in calls:
+        assert torch.equal(fast(*args), function(*args))
+    assert captures.new() == dynacore.config.recompile_limit
+    fast(*calls[0])  # entries stay in use
+    (record,) = caplog.records
+    line = function.__code__.co_firstlineno
+    for text in (*told, f"line {line}", "recompile_limit", "go on using"):
+        assert text in record.message

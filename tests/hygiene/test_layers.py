@@ -14,7 +14,7 @@ LAYERS = (
     ("objects", "library", "points"),
     ("frames",),  # a frame is data, which the object model pushes and the machine runs
     ("values",),
-    ("suspended", "sources", "reasons"),
+    ("suspended", "sources", "reasons", "recompiles"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 LOWEST = len(LAYERS) - 1

@@ -29,6 +29,7 @@ from .machine import Finished, Frame, Machine, Stopped
 from .options import Options
 from .points import PointData, PointTable, Where
 from .reasons import Break, BreakSite
+from .recompiles import Miss
 from .sources import This
 from .values import Tensor, Value
 
@@ -125,9 +126,10 @@ class Owner:
         if not known:
             return True
         data: PointData = point.data
-        failure = self.why_missed(known[0], point, state, function)
-        if failure is not None:
-            logs.emit("recompiles", f"recompiling {data.where.code.co_qualname}\n  {data.describe()}\n  {failure}")
+        miss = self.why_missed(known[0], point, state, function)
+        if miss is not None:
+            data.misses.add(miss)
+            logs.emit("recompiles", f"recompiling {data.where.code.co_qualname}\n  {data.describe()}\n  {miss}")
         for artifact in known:
             data.dynamic.update(artifact.facts.varied(state, function))
         limit = config.recompile_limit
@@ -137,23 +139,19 @@ class Owner:
         if not data.told or config.fail_on_recompile_limit:
             data.told = True
             text = (
-                f"recompile limit ({limit}) reached at\n  {data.describe()}\n"
-                f"  last guard that failed: {failure or 'unknown'}\n"
-                "  Calls that no entry fits now run as plain Python. Make the value constant, pass it as a tensor, "
-                "or raise dynacore.config.recompile_limit."
+                f"recompile limit ({limit}) reached at\n  {data.describe()}\n  {data.misses.explain()}\n"
+                "  Calls that fit an entry go on using it; others run as plain Python from here on."
             )
             if config.fail_on_recompile_limit:
                 raise RecompileLimitError(text)
             logs.warn(text)
         return False
 
-    def why_missed(self, artifact: Artifact, point: Any, state: list[Any], function: Any) -> Any:
-        """The failure of the newest entry, by the Python twin."""
+    def why_missed(self, artifact: Artifact, point: Any, state: list[Any], function: Any) -> Miss | None:
+        """What didn't hold of the newest that was captured, by the Python twin."""
         try:
-            tree = bound(artifact.tree, function)
-            failure = evaluate(tree, artifact.n_handed, state, state_names(point))[1]
-            return artifact.facts.other_tensor(state, function) or failure if failure is not None else None
-        except Exception:
+            return artifact.facts.miss(artifact.tree, artifact.n_handed, state, state_names(point), function)
+        except Exception:  # the user's objects may do anything when they are shown
             return None
 
     def internal_error(self, data: PointData, error: Exception) -> None:

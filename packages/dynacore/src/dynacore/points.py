@@ -15,6 +15,7 @@ from bytecode_models import NULL, UNBOUND, Op, decode, resume_function
 from . import _C
 from .library.polyfills.support import without_our_lines
 from .library.stand_ins import real_object
+from .recompiles import Misses
 from .shims import is_shim
 from .suspended import Suspended, real_generator
 
@@ -130,6 +131,7 @@ class PointData:
         self.broke = False  # an entry of this point ends in a break
         self.skip = False  # captured no more
         self.told = False  # that the recompile limit was reached
+        self.misses = Misses()
 
     def rest(self, state: list[Any]) -> Callable[[], Any]:
         """A function that lets the interpreter run the rest of the frame, or a generator's up to its next `yield`."""

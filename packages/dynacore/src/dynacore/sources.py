@@ -22,7 +22,7 @@ class This:
 class Source:
     """One node: `accessor` and `key` say how the object is reached from `parent`'s object."""
 
-    __slots__ = ("accessor", "checks", "children", "handed", "key", "parent")
+    __slots__ = ("accessor", "checks", "children", "frames", "handed", "key", "parent", "where")
 
     def __init__(self, parent: Source | None, accessor: str, key: Any = None):
         self.parent = parent
@@ -31,6 +31,8 @@ class Source:
         self.children: dict[tuple, Source] = {}
         self.checks: dict[tuple, tuple] = {}
         self.handed = False  # set when an emitted function needs the object
+        self.frames: list[Any] = parent.frames if parent is not None else []  # the machine's, on all nodes of a tree
+        self.where: tuple[Any, int] | None = None  # code and line that made capture rely on the object
 
     def child(self, accessor: str, key: Any = None) -> Source:
         """The child reached by `accessor`; the same node whenever it is asked for again."""
@@ -49,6 +51,8 @@ class Source:
         """Assume something of the object; asking twice costs nothing."""
         mark = (name, argument) if type(argument) in (str, int) else (name, id(argument))
         if mark not in self.checks:
+            if self.where is None:
+                self.where = next(((f.code, f.line) for f in reversed(self.frames) if not f.trusted), None)
             self.checks[mark] = (name, argument)
 
     @property

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..graph.meta import TensorSpec
 from ..graph.state import torch_state_checks
+from ..recompiles import Miss
 from ..sources import Source, This
 from ..torch_api import tensor_checker
 from ..values import Host, Value
@@ -29,10 +30,11 @@ def bound(tree: tuple, function: Any) -> tuple:
 class Place:
     """Where something was found, to look there again at a miss."""
 
-    __slots__ = ("chain", "expected", "path", "steps")
+    __slots__ = ("chain", "expected", "path", "steps", "where")
 
     def __init__(self, source: Source, expected: Any):
         self.steps = source.steps
+        self.where = source.where
         self.path = str(source)
         self.expected = expected
         chain: tuple = (source.accessor, source.key, (), 0, ())
@@ -53,6 +55,7 @@ class Facts:
     def __init__(self) -> None:
         self.scalars: list[Place] = []
         self.tensors: list[Place] = []
+        self.lines: dict[int, tuple] = {}  # a node's id: code and line that made capture rely on it
 
     def varied(self, state: list[Any], function: Any) -> list[tuple]:
         """The steps to numbers that are others of the same type now, in a call of `function`."""
@@ -63,13 +66,25 @@ class Facts:
             if type(now) is type(place.expected) and not constants_equal(now, place.expected)
         ]
 
-    def other_tensor(self, state: list[Any], function: Any) -> str | None:
-        """The first tensor whose metadata differ, in words."""
+    def miss(self, tree: tuple, n_handed: int, state: list[Any], names: tuple[str, ...], function: Any) -> Miss | None:
+        """Why the guards `tree` fail; None where they hold."""
+        failure = evaluate(bound(tree, function), n_handed, state, names)[1]
+        if failure is None:
+            return None
+        if failure.name in ("tensor", "tensors"):
+            return self.other_tensor(state, function)
+        code, line = self.lines.get(id(failure.node), (None, 0))
+        where = (code.co_filename, line) if code is not None else None
+        return Miss(failure.path, failure.name, failure.check, failure.seen, where)
+
+    def other_tensor(self, state: list[Any], function: Any) -> Miss | None:
+        """The first tensor whose metadata differ."""
         for place in self.tensors:
             for now in place.look(state, function):
                 found = repr(TensorSpec(now))
                 if found != repr(place.expected):
-                    return f"{place.path}: expected {place.expected!r}, found {found}"
+                    where = place.where and (place.where[0].co_filename, place.where[1])
+                    return Miss(place.path, "tensor", repr(place.expected), found, where)
         return None
 
 
@@ -136,7 +151,10 @@ class Plan:
         handed = self.index.get(id(source), -1)
         if not children and not checks and handed < 0:
             return None
-        return source.accessor, source.key, tuple(checks), handed, children
+        node = (source.accessor, source.key, tuple(checks), handed, children)
+        if checks and source.where is not None:
+            self.facts.lines[id(node)] = source.where
+        return node
 
 
 def render(value: Value) -> tuple[str, list[Source]]:

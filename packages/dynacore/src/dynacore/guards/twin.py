@@ -22,6 +22,10 @@ class Failure:
     """What was expected of it."""
     seen: str
     """What was there."""
+    name: str = ""
+    """The check's name in `spec`."""
+    node: Node | None = None
+    """The node of the tree that it belongs to."""
 
     def __str__(self) -> str:
         return f"{self.path}: expected {self.check}, found {self.seen}"
@@ -30,8 +34,8 @@ class Failure:
 class _Missed(Exception):
     """Ends the evaluation."""
 
-    def __init__(self, path: str, check: str, seen: str) -> None:
-        self.failure = Failure(path, check, seen)
+    def __init__(self, path: str, check: str, seen: str, name: str = "", node: Node | None = None) -> None:
+        self.failure = Failure(path, check, seen, name, node)
 
 
 _ABSENT = object()
@@ -292,9 +296,9 @@ class _Evaluation:
     def _enter(self, path: str, obj: Any, node: Node) -> None:
         _, _, checks, handed, children = node
         if obj is _ABSENT:
-            raise _Missed(path, "an object", "nothing")
+            raise _Missed(path, "an object", "nothing", node=node)
         for name, argument in checks:
-            self._expect(path, obj, name, argument)
+            self._expect(path, obj, name, argument, node)
         if handed != -1:
             self.handed[handed] = obj
         for child in children:
@@ -302,18 +306,19 @@ class _Evaluation:
             try:
                 found = _STEPS[child[0]](obj, child[1])
             except Exception as error:
-                raise _Missed(child_path, "an object", f"{type(error).__name__}: {error}") from None
+                raise _Missed(child_path, "an object", f"{type(error).__name__}: {error}", node=child) from None
             self._enter(child_path, found, child)
 
-    def _expect(self, path: str, obj: Any, name: str, argument: Any) -> None:
+    def _expect(self, path: str, obj: Any, name: str, argument: Any, node: Node) -> None:
         if name == "tensor":
             self.batch[argument] = obj
         try:
             holds = bool(_CHECKS[name](obj, argument))
         except Exception as error:
-            raise _Missed(path, _check_text(name, argument), f"{type(error).__name__}: {error}") from None
+            seen = f"{type(error).__name__}: {error}"
+            raise _Missed(path, _check_text(name, argument), seen, name, node) from None
         if not holds:
-            raise _Missed(path, _check_text(name, argument), _seen_text(name, argument, obj))
+            raise _Missed(path, _check_text(name, argument), _seen_text(name, argument, obj), name, node)
 
     def _expect_call(self, argument: tuple[Callable[[], Any], Any]) -> None:
         function, expected = argument
@@ -323,7 +328,7 @@ class _Evaluation:
         except Exception as error:
             raise _Missed(f"{describe(function)}()", describe(expected), f"{type(error).__name__}: {error}") from None
         if not holds:
-            raise _Missed(f"{describe(function)}()", describe(expected), describe(value))
+            raise _Missed(f"{describe(function)}()", describe(expected), describe(value), "call0_is")
 
     def _expect_of_root(self, name: str, argument: Any) -> None:
         match name:
@@ -341,7 +346,7 @@ class _Evaluation:
                 holds = _calls_true(argument[0], [self.handed[index] for index in argument[1]])
                 path, expected = f"objects {argument[1]}", describe(argument[0])
         if not holds:
-            raise _Missed(path, expected, "otherwise")
+            raise _Missed(path, expected, "otherwise", name)
 
 
 def _calls_true(function: Callable[..., Any], args: list[Any]) -> bool:

@@ -83,7 +83,7 @@ class Machine(Objects):
         load_library()
         self.root = Source(None, "root")
         self.this: Source | None = None  # where a start's function is
-        self.frames: list[Frame] = []
+        self.frames: list[Frame] = self.root.frames
         self.options = options
         self.forced = forced  # (code, index) of instructions that must break
         self.dynamic = dynamic  # paths of scalars that varied: taken as Host

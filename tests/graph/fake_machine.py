@@ -19,6 +19,8 @@ class FakeMachine:
         self.root = Source(None, "root")
         self.graph = Graph(self)
         self.specialised: list[Host] = []
+        self.sizes_vary: bool | None = False
+        self.dynamic: frozenset = frozenset()
 
     def const(self, obj: Any) -> Value:
         if type(obj) in LITERALS:
@@ -41,6 +43,9 @@ class FakeMachine:
     def specialise(self, host: Host) -> Const:
         self.specialised.append(host)
         return Const(host.example)
+
+    def settled(self, host: Host) -> Value:
+        return host
 
     def wrap(self, obj: Any, source: Source) -> Value:
         if isinstance(obj, torch.Tensor):

@@ -26,6 +26,7 @@ ARGUMENTS = {
     "pair": ("name", 1),
     "handed": (0, 0),
     "relation": (max, (0,)),
+    "program": ((0, 0), (0,)),
 }
 WRONG = {
     "index": -1,
@@ -38,6 +39,7 @@ WRONG = {
     "pair": 1,
     "handed": (0, 1),
     "relation": (max, (1,)),
+    "program": ((0, 1), (0,)),
 }
 
 

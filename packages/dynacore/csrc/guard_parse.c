@@ -42,6 +42,7 @@ static const Spec CHECKS[] = {
     {"tensors", CHECK_TENSORS, ARG_OBJECT, 0},
     {"same", CHECK_SAME, ARG_INDEXES, 0},
     {"differ", CHECK_DIFFER, ARG_INDEXES, 0},
+    {"ints", CHECK_INTS, ARG_INDEXES, 0},
     {"rel", CHECK_REL, ARG_INDEXES, 1},
     {NULL, 0, ARG_NONE, 0},
 };
@@ -187,7 +188,7 @@ parse_indexes(Parser *parser, const Spec *spec, PyObject *argument, Check *check
         return malformed("the argument is a pair", argument);
     }
     PyObject *first = PyTuple_GET_ITEM(argument, 0), *second = PyTuple_GET_ITEM(argument, 1);
-    if (spec->kind != CHECK_REL) {
+    if (spec->kind != CHECK_REL && spec->kind != CHECK_INTS) {
         return parse_handed_index(parser, first, &check->index) < 0 ? -1
                                                                     : parse_handed_index(parser, second, &check->second);
     }
@@ -202,6 +203,10 @@ parse_indexes(Parser *parser, const Spec *spec, PyObject *argument, Check *check
     }
     check->value = Py_NewRef(first);
     check->other = Py_NewRef(second);
+    if (spec->kind == CHECK_INTS) {
+        check->relation = relation_parse(first, second);
+        return check->relation != NULL ? 0 : -1;
+    }
     return 0;
 }
 

@@ -100,6 +100,8 @@ root_check_holds(const Check *check, Walk *walk)
         return handed[check->index] == handed[check->second];
     case CHECK_DIFFER:
         return handed[check->index] != handed[check->second];
+    case CHECK_INTS:
+        return relation_true(check->relation, handed);
     case CHECK_REL:
         return relation_holds(check, handed);
     default:
@@ -163,7 +165,7 @@ guards_evaluate(Guards *guards, const State *state, PyObject **found)
     guards->busy = 1;
     int holds = root_checks_hold(CHECK_CALL0_IS, CHECK_CALL0_IS, &walk) && roots_hold(&walk) &&
                 root_checks_hold(CHECK_TENSORS, CHECK_TENSORS, &walk) &&
-                root_checks_hold(CHECK_SAME, CHECK_DIFFER, &walk) && root_checks_hold(CHECK_REL, CHECK_REL, &walk);
+                root_checks_hold(CHECK_SAME, CHECK_INTS, &walk) && root_checks_hold(CHECK_REL, CHECK_REL, &walk);
     if (walk.alone) {
         guards->busy = 0;
     }
@@ -235,6 +237,7 @@ guards_dealloc(Guards *guards)
     for (Py_ssize_t i = 0; guards->checks != NULL && i < guards->n_checks; i++) {
         Py_CLEAR(guards->checks[i].value);
         Py_CLEAR(guards->checks[i].other);
+        relation_free(guards->checks[i].relation);
     }
     Py_CLEAR(guards->tree);
     PyMem_Free(guards->nodes);

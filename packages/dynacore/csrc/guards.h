@@ -52,14 +52,18 @@ typedef enum {
     CHECK_TENSORS,
     CHECK_SAME,
     CHECK_DIFFER,
+    CHECK_INTS,
     CHECK_REL,
 } CheckKind;
+
+typedef struct Relation Relation;
 
 typedef struct {
     CheckKind kind;
     PyObject *value;          /* the object, name, key or callable of the check */
     PyObject *other;          /* mro_is, call0_is: the object; rel: the tuple of handed indexes */
     Py_ssize_t index, second; /* len, tensor: the number; same, differ: both handed indexes */
+    Relation *relation;       /* ints */
 } Check;
 
 typedef struct Node {
@@ -114,6 +118,11 @@ int node_holds(Node *node, PyObject *object, Walk *walk);
 
 /* guard_access.c: the object that `node` leads to from `parent`, a new reference; NULL (maybe with an exception): a miss. */
 PyObject *node_access(const Node *node, PyObject *parent, Walk *walk);
+
+/* guard_relations.c: a program over the handed objects at `indexes`, verified. NULL with an exception: malformed. */
+Relation *relation_parse(PyObject *program, PyObject *indexes);
+void relation_free(Relation *relation);
+int relation_true(const Relation *relation, PyObject *const *handed);
 
 /* guard_checks.c */
 int check_holds(const Check *check, PyObject *object, Walk *walk);

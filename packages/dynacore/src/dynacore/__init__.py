@@ -19,6 +19,7 @@ from .errors import (
     InternalError,
     MissingExtension,
     RecompileLimitError,
+    SpecialisedSizeError,
     UnsupportedPython,
     UnsupportedTorch,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "InternalError",
     "MissingExtension",
     "RecompileLimitError",
+    "SpecialisedSizeError",
     "UnsupportedPython",
     "UnsupportedTorch",
     "allow_in_graph",

@@ -63,7 +63,7 @@ def compile(
         model: What to compile. A module gives a second module over the same state, whose call is compiled. A class is
             changed in place: calls of its instances are compiled.
         fullgraph: Raise `FullGraphError` where the function can't be captured as one graph.
-        dynamic: As for `torch.compile`. So far it only chooses settings of the backend; sizes are constants.
+        dynamic: As for `torch.compile`: sizes stay open once they have differed (None), from the start, or never.
         backend: A name from `dynacore.list_backends()`, or `f(graph_module, example_inputs) -> callable`.
         mode: "default", "reduce-overhead", "max-autotune" or "max-autotune-no-cudagraphs".
         options: Settings for the backend.

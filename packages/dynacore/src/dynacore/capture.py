@@ -254,6 +254,7 @@ class Capture:
         machine = Machine(Graph, config, forced, frozenset(data.dynamic))
         machine.cut = config.testing_cut
         machine.open_loops = data.broke
+        machine.sizes_vary = self.owner.options.dynamic
         closure: tuple[Value, ...] = ()
         if self.function is not None:
             machine.this = machine.root.child("const", self.owner.this)
@@ -348,6 +349,7 @@ class Capture:
                 plan.kinds,
                 site,
                 time.perf_counter() - self.began,
+                tuple(dict.fromkeys(plan.constraints)),
             )
         )
         if logs.enabled("guards"):

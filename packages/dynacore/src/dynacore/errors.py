@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import linecache
 from collections.abc import Iterable
 
 from .reasons import BreakSite
@@ -42,6 +43,19 @@ class InternalError(DynacoreError):
 
 class RecompileLimitError(DynacoreError):
     """The recompile limit was reached with `config.fail_on_recompile_limit` or `fullgraph=True`."""
+
+
+class SpecialisedSizeError(DynacoreError):
+    """A size that `mark_dynamic` says varies was needed as a constant. `file` and `line` say where."""
+
+    def __init__(self, size: str, value: int, file: str, line: int) -> None:
+        super().__init__(
+            f"{size} was marked with mark_dynamic, and the program needs it to be {value}\n"
+            f'  File "{file}", line {line}\n    {linecache.getline(file, line).strip()}\n'
+            "Keep to what works for every size there, or take the mark away: sizes that nobody marked stay what they "
+            "are where a program needs that."
+        )
+        self.size, self.value, self.file, self.line = size, value, file, line
 
 
 class FullGraphError(DynacoreError):

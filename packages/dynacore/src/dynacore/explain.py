@@ -72,6 +72,8 @@ class Explanation:
             end = f"breaks at line {record.stop.line} [{record.stop.code}]" if record.stop else "to the end"
             graph = "no graph" if record.graph is None else _count(record.n_ops, "operation")
             lines.append(f"  {number}. {record.name} {start}: {graph}, {_guards(record)}, {end}")
+            if record.sizes:
+                lines.append(f"     while {' and '.join(record.sizes)}")
         return lines
 
     def _guard_line(self) -> str:

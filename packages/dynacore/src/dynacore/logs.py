@@ -20,6 +20,7 @@ ENVIRONMENT_VARIABLE = "DYNACORE_LOGS"
 ARTIFACTS = {
     "graph_breaks": "each break once: place, source line, reason, what to do about it",
     "guards": "the guards of every entry",
+    "dynamic": "sizes that are kept open, and those that are taken as they are, with what needs that",
     "recompiles": "each recompilation, with the guard that failed and both values",
     "graph": "every captured graph as readable code",
     "bytecode": "the neutral instructions of every code object",

@@ -193,7 +193,7 @@ def mark_dynamic(
 ) -> None:
     """Say that a tensor's size in this dimension (or these) varies from call to call, within `min` and `max`.
 
-    The mark is kept on the tensor; captures take sizes as constants so far.
+    The mark is kept on the tensor. Where the program needs the size to be a constant, `SpecialisedSizeError` says so.
     """
     _check_bounds("mark_dynamic", min, max)
     marked = dict(getattr(t, DYNAMIC_ATTRIBUTE, ()))

@@ -12,6 +12,7 @@ SHOWN = 5
 REMEDIES = {
     "tensor": "Mark the dimension that changes with dynacore.mark_dynamic, or compile with dynamic=True.",
     "tensors": "Mark the dimension that changes with dynacore.mark_dynamic, or compile with dynamic=True.",
+    "ints": "Mark the dimension that changes with dynacore.mark_dynamic, or pass what varies as a tensor.",
     "eq": "Make the value constant, or pass what varies as a tensor.",
     "len": "Pass the items as one stacked tensor, or pad them to one length.",
     "keys": "Build the dict with the same keys in the same order.",

@@ -7,6 +7,7 @@ sources *is* the guard tree (`guards.plan` only lays it out).
 
 from __future__ import annotations
 
+from types import MethodDescriptorType
 from typing import Any
 
 
@@ -85,6 +86,8 @@ class Source:
             return "state"
         if self.accessor == "arg" and self.parent.key and self.key < len(self.parent.key):
             return self.parent.key[self.key]  # the root knows the names of the state's items
+        if self.accessor == "call" and type(self.key) is MethodDescriptorType:
+            return f"{self.parent}.{self.key.__name__}()"
         return PATHS.get(self.accessor, "{parent}.<{accessor} {key}>").format(
             parent=self.parent if self.parent.parent is not None else "",
             accessor=self.accessor,

@@ -1,7 +1,8 @@
 """What compilers take for granted about the inputs of a graph, and eager execution does not.
 
 AOTAutograd writes a Python number that it is called with into what it makes; so each combination of numbers gets an
-artifact of its own, with the numbers written into the graph, where the compiler can use them. And where a graph changes
+artifact of its own, with the numbers written into the graph, where the compiler can use them; so does each combination
+of sizes, where sizes vary. And where a graph changes
 an input in place, what it makes is right only for inputs that share memory as the first ones did; so inputs that share
 memory run the graph as it is.
 """
@@ -17,7 +18,7 @@ import torch
 from .torch_api import storage_key
 
 LIMIT = 8
-"""How many artifacts one graph gets for different numbers. Past them the graph runs as it is."""
+"""How many artifacts one graph gets for different numbers and sizes. Past them the graph runs as it is."""
 
 Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], tuple[Callable[..., Any], bool]]
 """Gives the compiled graph, and whether it changes an input in place."""
@@ -37,6 +38,8 @@ class _Artifacts:
         positions = range(len(example_inputs))
         self._numbers = [i for i in positions if isinstance(example_inputs[i], (bool, int, float, complex))]
         self._others = [i for i in positions if i not in self._numbers]
+        nodes = [node for node in gm.graph.nodes if node.op == "placeholder"]
+        self._varying = [i for i, node in enumerate(nodes) if node.meta.get("sizes_vary")]
         self._made: dict[Any, Callable[..., Any]] = {}
         self._mutates = False
         self._lock = threading.Lock()
@@ -44,7 +47,7 @@ class _Artifacts:
     @property
     def always_right(self) -> bool:
         """Whether the one artifact is right for all inputs."""
-        return not self._numbers and not self._mutates
+        return not self._numbers and not self._varying and not self._mutates
 
     def run(self, *inputs: Any) -> Any:
         artifact = self.get(inputs)
@@ -56,7 +59,10 @@ class _Artifacts:
         """The artifact for these inputs; None where the graph has to run as it is."""
         if self._mutates and share_memory(inputs):
             return None
-        key = tuple(_key(inputs[i]) for i in self._numbers)
+        key = (
+            *[_key(inputs[i]) for i in self._numbers],
+            *[(inputs[i].shape, inputs[i].stride()) for i in self._varying],
+        )
         if (artifact := self._made.get(key)) is not None:
             return artifact
         with self._lock:

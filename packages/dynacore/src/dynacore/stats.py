@@ -30,6 +30,8 @@ class Record:
     stop: BreakSite | None = None
     """Where this entry hands over to plain Python; None where it runs to the end."""
     seconds: float = 0.0
+    sizes: tuple[str, ...] = ()
+    """What must hold of sizes and numbers that vary, as conditions in Python."""
 
     @property
     def name(self) -> str:

@@ -91,7 +91,7 @@ class Host(Value):
     index of the entry's host step). `example` is its value in the call that was captured.
     """
 
-    __slots__ = ("call", "cls", "depth", "example", "node", "operands", "text")
+    __slots__ = ("call", "cls", "depth", "example", "form", "node", "operands", "text")
 
     def __init__(
         self,
@@ -108,6 +108,7 @@ class Host(Value):
         self.operands = operands
         self.call = call
         self.depth = 0  # nested operators
+        self.form: Any = None  # of an int, once asked for: see `objects.integers`
         self.node = None  # the graph's placeholder, once an operation used it
 
     @property
@@ -120,9 +121,13 @@ class Host(Value):
 
 
 class Tensor(Value):
-    """A tensor of the graph. `fake` is a tensor without data with the same metadata (see `graph.meta`)."""
+    """A tensor of the graph. `fake` is a tensor without data with the same metadata (see `graph.meta`).
 
-    __slots__ = ("attrs", "cls", "device", "fake", "node", "obj")
+    Where sizes vary from call to call, `layout` is (shape, strides) with `graph.sizes.Size` for those that do, and the
+    stand-in has them as they are in the call that is captured. None: nothing varies.
+    """
+
+    __slots__ = ("attrs", "cls", "device", "fake", "layout", "node", "obj")
 
     def __init__(
         self, fake: Any, device: Any, cls: type, node: Any = None, obj: Any = None, source: Source | None = None
@@ -133,6 +138,7 @@ class Tensor(Value):
         self.node = node
         self.obj = obj
         self.source = source
+        self.layout: tuple[tuple, tuple] | None = None
         self.attrs: dict[str, Value] = {}
 
     def __repr__(self) -> str:

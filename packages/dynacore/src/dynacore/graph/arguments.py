@@ -32,8 +32,8 @@ class Arguments:
     """
 
     __slots__ = (
-        "args", "before", "by_fake", "graph", "hosts", "kwargs", "kwvalues", "name", "run", "target", "tensors",
-        "values",
+        "args", "before", "by_fake", "graph", "hosts", "kwargs", "kwvalues", "name", "open", "run", "target",
+        "tensors", "values",
     )  # fmt: skip
 
     def __init__(self, graph: Any, target: Any, name: str, values: list[Value], kwvalues: dict[str, Value]):
@@ -43,7 +43,8 @@ class Arguments:
         self.values = values
         self.kwvalues = kwvalues
         self.tensors: list[Tensor] = []
-        self.hosts: dict[int, Any] = {}
+        self.hosts: dict[int, Any] = {}  # id of an open number -> the constant that it is taken for
+        self.open: set[int] = set()  # ids of ints that stay open if a rule follows them
         open_ = name in OPEN_SCALARS and not kwvalues and any(accepts_scalar(value) for value in values)
         self.args = [v.example if open_ and is_open(v) else self.stand_in(v) for v in values]
         self.kwargs = {key: self.stand_in(value) for key, value in kwvalues.items()}
@@ -61,8 +62,7 @@ class Arguments:
         if kind is Const:
             return number(value.value)
         if kind is Host:
-            constant = self.hosts[id(value)] = self.graph.m.specialise(value).value
-            return constant
+            return self.number_in(value)
         if kind is Known:
             if isinstance(value.obj, type) and value.obj in DTYPES:
                 return DTYPES[value.obj]
@@ -79,6 +79,21 @@ class Arguments:
         if kind is DictObj and value.cls is dict:
             return {self.graph.m.constant_of(k): self.stand_in(v) for k, v in self.graph.m.d_items(value)}
         raise Break("graph-input", f"{self.name} of {value.cls.__name__}")
+
+    def number_in(self, value: Host) -> Any:
+        """An open number during inference."""
+        if value.cls is int:
+            now = self.graph.m.settled(value)
+            if type(now) is Host:
+                self.open.add(id(value))
+                return value.example
+        constant = self.hosts[id(value)] = self.graph.m.specialise(value).value
+        return constant
+
+    @property
+    def varying(self) -> bool:
+        """Whether a size or number among the arguments varies that the result's layout may depend on."""
+        return bool(self.open) or any(tensor.layout is not None for tensor in self.tensors)
 
     def user_function(self, obj: Any) -> bool:
         """Whether a declared leaf may be handed this object as it is."""
@@ -100,7 +115,7 @@ class Arguments:
         if kind is Const:
             return number(value.value)
         if kind is Host:
-            return self.hosts[id(value)] if id(value) in self.hosts else self.graph.node_of(value)
+            return self.hosts[id(value)] if id(value) in self.hosts else self.graph.number_of(value)
         if kind is TupleObj:
             return tuple([self.to_fx(item) for item in value.items])
         if kind is ListObj:

@@ -16,10 +16,13 @@ from ..config import config
 from ..reasons import Break
 from ..torch_api import is_plain
 from ..values import NONE, Host, ListObj, Tensor, TupleObj, Value
-from . import devices, liveness, ops, tensors
+from . import devices, dims, liveness, ops, symbolic, tensors
 from .arguments import Arguments
 from .meta import TensorSpec, infer, stand_in
 from .state import TorchState
+
+#: operators with which a graph computes sizes
+ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod}
 
 
 class Graph:
@@ -45,9 +48,10 @@ class Graph:
         cls = type(obj)
         if not is_plain(cls):
             raise Break("tensor-subclass", f"{cls.__module__}.{cls.__qualname__}")
-        fake = stand_in(obj)
-        source.check("tensor", TensorSpec(obj))
-        return Tensor(fake, obj.device, cls, None, obj, source)
+        value = Tensor(stand_in(obj), obj.device, cls, None, obj, source)
+        value.layout = dims.layout(self.m, obj, source)
+        source.check("tensor", TensorSpec(obj, value.layout))
+        return value
 
     def node_of(self, value: Tensor | Host) -> Node:
         """The node that computes `value`; inputs and items of results get theirs at the first use."""
@@ -59,6 +63,18 @@ class Graph:
             node = value.node = self._append("call_function", operator.getitem, (parent, index), {})
         return node
 
+    def number_of(self, value: Host) -> Any:
+        """An open number as an argument of an operation: a constant, an input, or computed in the graph from such."""
+        now = self.m.settled(value)
+        if type(now) is not Host:
+            return now.value
+        symbol = now.text[4:-4]
+        if now.node is None and now.cls is int and now.source is None and symbol in ARITHMETIC:
+            operands = [self.number_of(o) if type(o) is Host else o.value for o in now.operands]  # type: ignore[attr-defined]
+            if any(isinstance(operand, Node) for operand in operands):
+                now.node = self._append("call_function", ARITHMETIC[symbol], tuple(operands), {})  # type: ignore[assignment]
+        return self.node_of(now)
+
     def _placeholder(self, value: Tensor | Host) -> Node:
         name = readable(str(value.source), self._names)
         after = self._after_inputs
@@ -67,6 +83,7 @@ class Graph:
         self._after_inputs = node
         if type(value) is Tensor:
             node.meta["example_value"] = value.fake
+            node.meta["sizes_vary"] = value.layout is not None
         self.inputs.append(value)
         return node
 
@@ -93,7 +110,12 @@ class Graph:
         result = infer(call, self.state)
         if isinstance(result, torch.dtype):
             return self.m.const(result)
-        return self._record(call, result, device)
+        if not call.varying:
+            return self._record(call, result, device)
+        found = symbolic.layouts(call, result, self.state)
+        value = self._record(call, result, device)
+        symbolic.attach(value, found)
+        return value
 
     def _record(self, call: Arguments, result: Any, device: torch.device | None) -> Value:
         """Append the node of an operation that inference let pass, and give its result as values."""

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ..reasons import Break
-from ..values import Tensor
+from ..values import Host, Tensor
 from .arguments import Arguments
 from .meta import META
 
@@ -78,7 +78,8 @@ def move(call: Arguments) -> torch.device:
     elif call.name == "type_as":
         call.run, target = torch.Tensor.to, call.tensors[1].device
     elif len(call.args) > 1 and isinstance(call.args[1], (torch.device, str, int)):
-        target = call.args[1]
+        value = call.values[1]
+        target = call.graph.m.specialise(value).value if type(value) is Host else call.args[1]
         call.args[1] = META
     elif len(call.values) > 1 and type(call.values[1]) is Tensor:
         target = call.values[1].device

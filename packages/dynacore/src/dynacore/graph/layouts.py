@@ -99,7 +99,7 @@ def pointwise(
     if dtype is not None and any(t.dtype is not dtype and not is_dense(t) for t in tensors):
         raise Declined  # it is converted first, into another layout
     shape = tuple(tensors[0].shape)
-    same_shape = not number and all(t.shape == shape for t in tensors)
+    same_shape = not number and all(t.dim() == len(shape) and t.shape == shape for t in tensors)
     if same_shape:
         if all(t.is_contiguous() for t in tensors):
             return shape, contiguous(shape)
@@ -109,7 +109,7 @@ def pointwise(
         raise Declined
     if same_shape and len(shape) == 4 and all(t.is_contiguous(memory_format=torch.channels_last) for t in tensors):
         return shape, channels_last(shape)
-    if same_shape and len({t.stride() for t in tensors}) == 1 and is_dense(tensors[0]):
+    if same_shape and all(t.stride() == tensors[0].stride() for t in tensors) and is_dense(tensors[0]):
         return shape, tensors[0].stride()
     return shape, ordered_strides(shape, [operand_strides(t, shape) for t in tensors])
 
@@ -122,6 +122,11 @@ def is_dense(tensor: torch.Tensor) -> bool:
             return False
         step *= size
     return True
+
+
+def dense_like(x: torch.Tensor) -> tuple[int, ...]:
+    """The strides of a new tensor laid out as `x` is."""
+    return x.stride() if is_dense(x) else ordered_strides(x.shape, [x.stride()])
 
 
 def operand_strides(tensor: torch.Tensor, shape: Sequence[int]) -> list[int]:

@@ -15,6 +15,7 @@ from ..torch_api import InferenceMode, is_view_op, set_conj, set_grad_enabled, s
 from . import shapes_nn  # noqa: F401  (fills QUICK)
 from .arguments import Arguments
 from .autocast import Unsuitable, autocast_specs
+from .dims import steps_to_size
 from .layouts import Spec
 from .ops import is_leaf_by_mark
 from .shapes import IN_PLACE, QUICK, WITHOUT_GRAD
@@ -27,21 +28,45 @@ OPERATORS_IN_PLACE = frozenset("add sub mul truediv floordiv mod pow and or xor"
 
 
 class TensorSpec:
-    """What a tensor guard holds a tensor to: the example itself and the metadata that messages show."""
+    """What a tensor guard holds a tensor to: the example itself and the metadata that messages show.
+
+    Sizes and strides that vary are None; other guards hold them to what was decided on them.
+    """
 
     __slots__ = ("device", "dtype", "example", "requires_grad", "shape", "stride")
 
-    def __init__(self, example: torch.Tensor):
-        self.example = example
-        self.shape = tuple(example.shape)
-        self.stride = example.stride()
+    def __init__(self, example: torch.Tensor, layout: tuple[tuple, tuple] | None = None):
+        self.example: torch.Tensor | None = example
+        shape, stride = layout or (example.shape, example.stride())
+        self.shape = tuple([size if type(size) is int else None for size in shape])
+        self.stride = tuple([step if type(step) is int else None for step in stride])
         self.dtype = example.dtype
         self.device = example.device
         self.requires_grad = example.requires_grad
 
+    def varied(self, steps: tuple, now: Any) -> list[tuple]:
+        """The steps to sizes of the tensor at `steps` that are others now."""
+        if not isinstance(now, torch.Tensor) or now.dim() != len(self.shape):
+            return []
+        rows = enumerate(zip(self.shape, now.shape, strict=True))
+        return [steps_to_size(steps, dim) for dim, (size, other) in rows if size is not None and size != other]
+
+    def described(self, found: TensorSpec) -> str:
+        """What the guard expects, or what `found` has there; both in the same words."""
+        shape, stride = (
+            [n if mine is not None else None for n, mine in zip(theirs, own)] if len(theirs) == len(own) else theirs
+            for theirs, own in ((found.shape, self.shape), (found.stride, self.stride))
+        )
+        grad = ", requires_grad" if found.requires_grad else ""
+        return f"tensor({listed(shape)}, {found.dtype}, {found.device}, strides {listed(stride)}{grad})"
+
     def __repr__(self) -> str:
-        grad = ", requires_grad" if self.requires_grad else ""
-        return f"tensor({list(self.shape)}, {self.dtype}, {self.device}, strides {list(self.stride)}{grad})"
+        return self.described(self)
+
+
+def listed(sizes: Any) -> str:
+    """Sizes as text; any size for those that vary."""
+    return f"[{', '.join('*' if n is None else str(n) for n in sizes)}]"
 
 
 def stand_in(real: torch.Tensor) -> torch.Tensor:

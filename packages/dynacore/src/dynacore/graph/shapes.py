@@ -34,6 +34,11 @@ def quick(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return register
 
 
+def common_dtype(a: Any, b: Any) -> torch.dtype:
+    """The dtype in which two operands are combined."""
+    return torch.result_type(getattr(a, "fake", a), getattr(b, "fake", b))
+
+
 def need_tensors(*values: Any) -> None:
     """Decline numbers where torch takes tensors only."""
     if not all(isinstance(value, torch.Tensor) for value in values):
@@ -107,7 +112,7 @@ def elementwise(a: Any, b: Any, dtype: torch.dtype) -> tuple[tuple[int, ...], tu
 @quick("add mul __add__ __radd__ __mul__ __rmul__ multiply fmod remainder mod __mod__")
 def arithmetic(a: Any, b: Any) -> Spec:
     """Arithmetic in the operands' common dtype."""
-    dtype = torch.result_type(a, b)
+    dtype = common_dtype(a, b)
     if dtype is torch.bool or dtype.is_complex:
         raise Declined
     return *elementwise(a, b, dtype), dtype
@@ -131,7 +136,7 @@ def larger(a: torch.Tensor, b: torch.Tensor) -> Spec:
 @quick("truediv div true_divide __truediv__ __rtruediv__")
 def division(a: Any, b: Any) -> Spec:
     """Division, whose result is never an integer."""
-    dtype = torch.result_type(a, b)
+    dtype = common_dtype(a, b)
     if dtype.is_complex:
         raise Declined
     if not dtype.is_floating_point:
@@ -142,7 +147,7 @@ def division(a: Any, b: Any) -> Spec:
 @quick("pow __pow__")
 def power(a: Any, b: Any) -> Spec:
     """Powers of floating point numbers."""
-    dtype = torch.result_type(a, b)
+    dtype = common_dtype(a, b)
     if not dtype.is_floating_point or isinstance(b, torch.Tensor):
         raise Declined
     return *pointwise([a], dtype), dtype
@@ -157,7 +162,7 @@ def floor_division(a: Any, b: Any) -> Spec:
 @quick("eq ne lt le gt ge __eq__ __ne__ __lt__ __le__ __gt__ __ge__")
 def comparison(a: Any, b: Any) -> Spec:
     """Comparisons."""
-    dtype = torch.result_type(a, b)
+    dtype = common_dtype(a, b)
     if dtype.is_complex:
         raise Declined
     return *elementwise(a, b, dtype), torch.bool
@@ -173,7 +178,7 @@ def logical(a: torch.Tensor, b: torch.Tensor) -> Spec:
 @quick("and_ or_ xor __and__ __or__ __xor__ bitwise_and bitwise_or bitwise_xor")
 def bitwise(a: Any, b: Any) -> Spec:
     """Bitwise operations."""
-    dtype = torch.result_type(a, b)
+    dtype = common_dtype(a, b)
     if dtype.is_floating_point or dtype.is_complex:
         raise Declined
     return *elementwise(a, b, dtype), dtype
@@ -191,7 +196,7 @@ def where(condition: torch.Tensor, a: Any, b: Any) -> Spec:
     """`torch.where` with three arguments."""
     if condition.dtype is not torch.bool:
         raise Declined
-    dtype = torch.result_type(a, b)
+    dtype = common_dtype(a, b)
     values = operands(a, b)
     pointwise(values, dtype)
     return *pointwise([condition, *values], None, len(values) == 1), dtype

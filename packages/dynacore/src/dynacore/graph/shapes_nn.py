@@ -9,7 +9,17 @@ from typing import Any
 import torch
 
 from ..reasons import Break
-from .layouts import Declined, Spec, broadcast, dim_of, formatted, is_packed, packed, suggests_channels_last
+from .layouts import (
+    Declined,
+    Spec,
+    broadcast,
+    dense_like,
+    dim_of,
+    formatted,
+    is_packed,
+    packed,
+    suggests_channels_last,
+)
 from .shapes import need_float, quick
 
 INDEX_TYPES = (torch.int64, torch.int32)
@@ -341,12 +351,6 @@ def fits(mask: torch.Tensor, q: torch.Tensor, k: torch.Tensor) -> bool:
     """Whether an attention mask has the right dtype and broadcasts to the scores."""
     scores = (*q.shape[:3], k.shape[2])
     return mask.dtype in (torch.bool, q.dtype) and mask.dim() in (2, 4) and broadcast([mask.shape, scores]) == scores
-
-
-def dense_like(x: torch.Tensor) -> tuple[int, ...]:
-    """The strides of a new tensor laid out as `x` is."""
-    with torch.no_grad():
-        return x.clone().stride()
 
 
 @quick("multi_head_attention_forward")

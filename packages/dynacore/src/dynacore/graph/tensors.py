@@ -9,6 +9,7 @@ import torch
 
 from ..reasons import Break
 from ..values import Const, Tensor, TupleObj, Value
+from .sizes import Shaped, value_of
 
 #: attributes that the stand-in has right
 FROM_STAND_IN = frozenset(
@@ -26,7 +27,9 @@ DEVICE_FLAGS = frozenset("is_cpu is_cuda is_xpu is_mps is_meta is_xla is_ipu is_
 def tensor_attr(m: Any, t: Tensor, name: str) -> Value | None:
     """The attribute `name` of `t`; None when it isn't known here."""
     if name == "shape":
-        return size_value(m, t.fake.shape)
+        return size_value(m, Shaped(t).shape)
+    if name == "nbytes" and t.layout is not None:
+        return m.binary("*", value_of(Shaped(t).numel()), Const(t.fake.itemsize), False)
     if name == "device":
         return m.const(t.device)
     if name in OF_HISTORY:
@@ -56,9 +59,9 @@ def rely_on_leaf(t: Tensor) -> None:
         t.source.child("slot", "is_leaf").check("is", t.obj.is_leaf)
 
 
-def size_value(m: Any, size: torch.Size) -> TupleObj:
+def size_value(m: Any, size: Any) -> TupleObj:
     """A torch.Size as a value."""
-    return TupleObj([m.const(n) for n in size], torch.Size)
+    return TupleObj([value_of(n) for n in size], torch.Size)
 
 
 def no_history(t: Tensor) -> Value:
@@ -106,6 +109,8 @@ def metadata(name: str) -> Callable[..., Value]:
 
     def read(graph: Any, t: Tensor, *args: Value, **kwargs: Value) -> Value:
         m = graph.m
+        if t.layout is not None and name in OF_LAYOUT:
+            return of_layout(m, t, name, [*args, *kwargs.values()])
         others = [value.fake if type(value) is Tensor else m.constant_of(value) for value in args]
         try:
             answer = getattr(t.fake, name)(*others, **{key: m.constant_of(value) for key, value in kwargs.items()})
@@ -114,6 +119,29 @@ def metadata(name: str) -> Callable[..., Value]:
         return size_value(m, answer) if type(answer) is torch.Size else m.const(answer)
 
     return read
+
+
+def of_layout(m: Any, t: Tensor, name: str, args: list[Value]) -> Value:
+    """An answer about a tensor whose sizes vary."""
+    shaped, real = Shaped(t), [m.constant_of(value) for value in args]
+    if name == "__len__":
+        return value_of(shaped.shape[0])
+    if name in ("size", "stride") and real and real[0] is not None:
+        if type(real[0]) is not int or not -t.fake.dim() <= real[0] < t.fake.dim():
+            raise Break("op-failed-on-meta", f"{name}: {real[0]!r}")
+    answer = getattr(shaped, OF_LAYOUT[name])(*real)
+    if name == "size" and isinstance(answer, tuple):
+        return size_value(m, answer)
+    if isinstance(answer, tuple):
+        return TupleObj([value_of(n) for n in answer])
+    return Const(answer) if type(answer) is bool else value_of(answer)
+
+
+#: methods that answer about the layout, and the name of their question to a `Shaped`
+OF_LAYOUT = {
+    "size": "size", "stride": "stride", "numel": "numel", "nelement": "numel", "is_contiguous": "is_contiguous",
+    "__len__": "__len__",
+}  # fmt: skip
 
 
 def get_device(graph: Any, t: Tensor) -> Value:

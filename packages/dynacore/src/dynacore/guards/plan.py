@@ -10,6 +10,7 @@ from ..recompiles import Miss
 from ..sources import Source, This
 from ..torch_api import tensor_checker
 from ..values import Host, Value
+from .relations import program
 from .twin import constants_equal, evaluate
 
 #: check -> what it is called where guards are counted
@@ -18,6 +19,7 @@ KINDS = {
     "has": "dict key", "lacks": "dict key", "mro_is": "class attribute", "mro_lacks": "class attribute",
     "func_code": "function", "unbound_cell": "cell", "true": "predicate", "tensor": "tensor", "call0_is": "state",
     "same": "aliasing", "differ": "aliasing", "rel": "relation",
+    "ints": "relation",
 }  # fmt: skip
 
 
@@ -58,13 +60,17 @@ class Facts:
         self.lines: dict[int, tuple] = {}  # a node's id: code and line that made capture rely on it
 
     def varied(self, state: list[Any], function: Any) -> list[tuple]:
-        """The steps to numbers that are others of the same type now, in a call of `function`."""
-        return [
+        """The steps to numbers and sizes that are others now, in a call of `function`."""
+        found = [
             place.steps
             for place in self.scalars
             for now in place.look(state, function)
             if type(now) is type(place.expected) and not constants_equal(now, place.expected)
         ]
+        for place in self.tensors:
+            for now in place.look(state, function):
+                found += place.expected.varied(place.steps, now)
+        return found
 
     def miss(self, tree: tuple, n_handed: int, state: list[Any], names: tuple[str, ...], function: Any) -> Miss | None:
         """Why the guards `tree` fail; None where they hold."""
@@ -81,7 +87,7 @@ class Facts:
         """The first tensor whose metadata differ."""
         for place in self.tensors:
             for now in place.look(state, function):
-                found = repr(TensorSpec(now))
+                found = place.expected.described(TensorSpec(now))
                 if found != repr(place.expected):
                     where = place.where and (place.where[0].co_filename, place.where[1])
                     return Miss(place.path, "tensor", repr(place.expected), found, where)
@@ -97,6 +103,7 @@ class Plan:
         self.tensors: list[Any] = []
         self.kinds: dict[str, int] = {}
         self.facts = Facts()
+        self.constraints: list[str] = []
         self.relations = self.relation_checks(relations)
         children = tuple(node for node in (self.node(child) for child in root.children.values()) if node is not None)
         checks: list[tuple] = [("call0_is", pair) for pair in torch_state_checks()]
@@ -126,6 +133,17 @@ class Plan:
                 mark: tuple = (kind, id(a), id(b))
                 check: tuple = (kind, (self.hand(a), self.hand(b)))
             else:
+                found = program(a, b)
+                if found is not None:
+                    steps, leaves = found
+                    kind = "ints"
+                    mark = (kind, steps, tuple(id(leaf) for leaf in leaves))
+                    check = (kind, (steps, tuple(self.hand(leaf) for leaf in leaves)))
+                    self.constraints.append(steps.text)
+                    if mark not in checks:
+                        checks[mark] = check
+                        self.count(kind)
+                    continue
                 text, leaves = render(a)
                 mark = (kind, text, repr(b), tuple(id(leaf) for leaf in leaves))
                 check = ("rel", (condition(text, len(leaves), b), tuple(self.hand(leaf) for leaf in leaves)))

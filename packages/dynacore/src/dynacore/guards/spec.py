@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 from weakref import ref
 
+from .relations import is_program
+
 Check = tuple[str, Any]
 Node = tuple[str, Any, tuple[Check, ...], int, tuple[Any, ...]]
 
@@ -73,6 +75,7 @@ ROOT_CHECKS: dict[str, Kind] = {
     "tensors": Kind("object", "argument(*batch); tested after all other nodes"),
     "same": Kind("handed", "two handed objects are one"),
     "differ": Kind("handed", "two handed objects are not one"),
+    "ints": Kind("program", "(program, handed indexes): see `guards.relations`"),
     "rel": Kind("relation", "(callable, handed indexes): bool(callable(*handed)); tested last", slow=True),
 }
 """Checks of the root."""
@@ -108,6 +111,13 @@ def _fits(kind: Kind, value: Any, n_handed: int) -> bool:
             return _is_pair(value)
         case "handed":
             return _is_pair(value) and all(_is_index(index) and index < n_handed for index in value)
+        case "program":
+            return (
+                _is_pair(value)
+                and isinstance(value[0], tuple)
+                and all(_is_index(index) and index < n_handed for index in value[1])
+                and is_program(value[0], len(value[1]))
+            )
         case "relation":
             return _is_pair(value) and all(_is_index(index) and index < n_handed for index in value[1])
     return True

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import CellType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType
 from typing import Any
 
+from .relations import holds as relation_holds
 from .spec import Node
 
 _CONSTANTS = (type(None), type(Ellipsis), bool, int, str, bytes, float, complex)
@@ -278,7 +279,7 @@ class _Evaluation:
                 self._expect_call(argument)
         for child in tree[4]:
             self._enter(*self._start(child), child)
-        for stage in (("tensors",), ("same", "differ"), ("rel",)):
+        for stage in (("tensors",), ("same", "differ", "ints"), ("rel",)):
             for name, argument in tree[2]:
                 if name in stage:
                     self._expect_of_root(name, argument)
@@ -342,6 +343,12 @@ class _Evaluation:
                 batch = [self.batch[index] for index in range(len(self.batch))]
                 holds = _calls_true(argument, batch)
                 path, expected = "the tensors", "the same metadata"
+            case "ints":
+                loaded = [self.handed[index] for index in argument[1]]
+                holds = relation_holds(argument[0], loaded)
+                path, expected = "sizes", f"{argument[0]!r}"
+                if not holds:
+                    raise _Missed(path, expected, ", ".join(map(describe, loaded)), name)
             case _:
                 holds = _calls_true(argument[0], [self.handed[index] for index in argument[1]])
                 path, expected = f"objects {argument[1]}", describe(argument[0])

@@ -42,6 +42,8 @@ def len_call(m: Any, obj: Value, /) -> Any:
         return m.fold(len, [obj], {})
     if method is m.lookup_type(object, "__len__"):
         m.throw(TypeError, f"object of type '{obj.cls.__name__}' has no len()")
+    if type(obj) is Tensor and obj.layout is not None:
+        return m.graph.attribute(obj, "shape").items[0]
     if isinstance(obj, (ListObj, TupleObj, DictObj, DictView, Const, Tensor)) or hasattr(obj, "items"):
         size = m.length(obj)
         return size if isinstance(size, Value) else m.const(size)

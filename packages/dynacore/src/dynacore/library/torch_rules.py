@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any
 
 import torch
@@ -236,7 +235,10 @@ for _name in {"__add__", "__radd__"} & vars(torch.Size).keys():
 
 @rule(torch.Size.numel)
 def size_numel(m: Any, self: Value) -> Value:
-    return Const(math.prod(m.constant_of(item) for item in m.iterate(self)))
+    numel: Value = Const(1)
+    for item in m.iterate(self):
+        numel = m.binary("*", numel, item, False)
+    return numel
 
 
 @rule(torch.broadcast_shapes)

@@ -87,6 +87,7 @@ class Machine(Objects):
         self.options = options
         self.forced = forced  # (code, index) of instructions that must break
         self.dynamic = dynamic  # paths of scalars that varied: taken as Host
+        self.sizes_vary: bool | None = None  # whether sizes of arguments stay open: True, False, or those that varied
         self.cut: Callable[[CodeType, int], bool] | None = None
         self.steps = 0
         self.open_loops = False  # whether a loop over a range that varied stays one: where it breaks anyway

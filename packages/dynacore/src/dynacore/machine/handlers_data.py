@@ -317,7 +317,7 @@ def build_slice(m: Machine, items: list) -> Any:
 
 
 def build_string(m: Machine, items: list) -> Any:
-    return m.fold("".join, [TupleObj(items)], {})
+    return m.call(m.const(str.join), [Const(""), TupleObj(items)], {})
 
 
 BUILDERS: dict[str, Any] = {

@@ -164,6 +164,8 @@ class Operators:
         if type(a) is Host:
             if symbol == "~" and a.cls is not int:
                 return self.unary(symbol, self.specialise(a))
+            if symbol == "-" and a.cls is int:
+                return self.host_binary("-", Const(0), a)
             return self.host(f"({symbol}{{}})", (a,), UNARY[symbol][1](a.example))
         method = self.lookup_type(a.cls, f"__{UNARY[symbol][0]}__")
         if method is MISSING:
@@ -223,7 +225,7 @@ class Operators:
         if type(v) is Tensor:
             if not v.fake.dim():
                 raise Break("operator-unknown", "len() of a 0-d tensor")
-            return v.fake.shape[0]
+            return self.constant_of(self.graph.attribute(v, "shape").items[0])
         owner = getattr(v, "owner", None)
         if owner is not None:
             return self.length(owner)

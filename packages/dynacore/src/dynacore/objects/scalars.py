@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import SpecialisedSizeError
 from ..reasons import Break
+from ..sources import Source
 from ..values import Const, Host, Value
+from .integers import Form, Integers, key_of, value_of
+from .integers import constant as constant_form
 
 #: numbers that take part in host expressions
 NUMBERS = (int, float, bool)
@@ -14,16 +18,119 @@ SAFE_OPERATORS = frozenset({"+", "-", "*", "<", "<=", ">", ">=", "==", "!=", "&"
 #: how many operators an expression may nest before its value is taken as it is
 DEEP = 32
 DIVISIONS = frozenset({"/", "//", "%"})
+ORDER = frozenset({"<", "<=", ">", ">=", "==", "!="})
+#: operators on ints whose results have forms
+WITH_FORM = frozenset({"+", "-", "*", "//", "%"})
 
 
 class Scalars:
     """Unspecialised scalars."""
+
+    def __init__(self) -> None:
+        self.integers = Integers()
+        self.atoms: list[Host] = []  # the number behind each atom
+        self.marked: list[Host] = []  # sizes of which the program says that they vary
+        self.by_form: dict[tuple, Host] = {}  # one value for all ways to compute a number
 
     def host(self, text: str, operands: tuple[Value, ...], example: Any) -> Value:
         """The expression `text` over `operands`, whose value in this call is `example`."""
         made = Host(example, None, text, operands)
         made.depth = 1 + max((o.depth for o in operands if type(o) is Host), default=0)
         return self.specialise(made) if made.depth > DEEP else made
+
+    # -- integers in canonical form ------------------------------------------------------------------------------------
+
+    def size_at(self, source: Source, value: int, low: int) -> Host:
+        """A tensor's size or stride that varies from call to call, of at least `low`."""
+        known = self.seen.get(id(source))
+        if known is None:
+            known = self.seen[id(source)] = Host(value, source)
+            self.keep.append(source)
+            known.form = self.new_atom(known, low)
+            self.relations.append(("rel", Host(True, None, "({} >= {})", (known, Const(low))), True))
+        return known
+
+    def new_atom(self, value: Host, low: int | None = None) -> Form:
+        """The form of a number that isn't an expression over others."""
+        form: Form = {(self.integers.atom(low),): 1}
+        self.atoms.append(value)
+        self.by_form[key_of(form)] = value
+        return form
+
+    def form_of(self, value: Value) -> Form | None:
+        """The canonical form of an int; None for other values."""
+        if type(value) is Const:
+            return constant_form(value.value) if type(value.value) is int else None
+        if type(value) is not Host or value.cls is not int:
+            return None
+        if value.form is None:
+            value.form = self.new_atom(value)
+        return value.form
+
+    def with_form(self, form: Form, symbol: str, a: Value, b: Value, example: int) -> Value:
+        """The value of an int whose form is known: one value per form."""
+        number = value_of(form)
+        if number is not None:
+            return Const(number)
+        known = self.by_form.get(key_of(form))
+        if known is None:
+            known = Host(example, None, f"({{}} {symbol} {{}})", (a, b))
+            known.depth = 1 + max(o.depth for o in (a, b) if type(o) is Host)
+            if len(self.atoms) < len(self.integers.low):  # a quotient or remainder became an atom
+                self.atoms.append(known)
+            elif known.depth > DEEP:
+                known = self.written_out(form, example)
+            known.form = form
+            self.by_form[key_of(form)] = known
+        return known
+
+    def written_out(self, form: Form, example: int) -> Host:
+        """The sum of products that a form is."""
+        total: Host | Const | None = None
+        for monomial, factor in form.items():
+            term: Host | Const = Const(factor)
+            for atom in monomial:
+                term = self.written("*", term, self.atoms[atom])
+            total = term if total is None else self.written("+", total, term)
+        assert type(total) is Host and total.example == example
+        return total
+
+    def written(self, symbol: str, a: Host | Const, b: Host | Const) -> Host:
+        """An operator on ints, as it is written."""
+        made = Host(evaluate(symbol, self.example_of(a), self.example_of(b)), None, f"({{}} {symbol} {{}})", (a, b))
+        made.depth = 1 + max(o.depth for o in (a, b) if type(o) is Host)
+        return made
+
+    def settled(self, value: Host) -> Value:
+        """An open int, or the constant that it has been found to be."""
+        if not self.integers.replaced or value.cls is not int:
+            return value
+        number = value_of(self.integers.normal(self.form_of(value)))  # type: ignore[arg-type]
+        return value if number is None else Const(number)
+
+    def compared(self, symbol: str, a: Value, b: Value, outcome: bool) -> Value:
+        """A comparison of numbers of which one is open."""
+        left, right = self.form_of(a), self.form_of(b)
+        if left is not None and right is not None:
+            known = self.integers.compare(symbol, left, right)
+            if known is not None:
+                return Const(known)
+        return self.host(f"({{}} {symbol} {{}})", (a, b), outcome)
+
+    def decide_comparison(self, value: Host) -> bool | None:
+        """The outcome of a comparison of ints, guarded unless it follows from what is known; None for other values."""
+        symbol = value.text[4:-4]
+        if symbol not in ORDER:
+            return None
+        a, b = (self.form_of(operand) for operand in value.operands)
+        if a is None or b is None:
+            return None
+        known = self.integers.compare(symbol, a, b)
+        if known is None:
+            self.relations.append(("rel", value, value.example))
+            self.learn(symbol, a, b, value.example)
+            known = value.example
+        return known
 
     def host_call(self, function: Value, args: list[Value], kwargs: dict[str, Value], example: Any) -> Host:
         """Have the entry call `function`, before its graph, in program order; the result is a scalar like `example`."""
@@ -49,14 +156,30 @@ class Scalars:
                 self.throw(
                     TypeError, f"unsupported operand type(s) for {symbol}: '{a.cls.__name__}' and '{b.cls.__name__}'"
                 )
-            return self.host(f"({{}} {symbol} {{}})", (a, b), evaluate(symbol, x, y))
+            return self.combined(symbol, a, b, evaluate(symbol, x, y))
         if symbol in DIVISIONS:
             if not y:
                 return self.specialised_binary(symbol, a, b)
             if type(b) is Host:
-                self.require("({} != 0)", (b,), True)
-            return self.host(f"({{}} {symbol} {{}})", (a, b), evaluate(symbol, x, y))
+                self.decide_if_open(self.compared("!=", b, Const(0), True))
+            return self.combined(symbol, a, b, evaluate(symbol, x, y))
         return self.specialised_binary(symbol, a, b)
+
+    def decide_if_open(self, value: Value) -> bool:
+        """The truth of a comparison."""
+        return self.decide(value) if type(value) is Host else value.value  # type: ignore[attr-defined]
+
+    def combined(self, symbol: str, a: Value, b: Value, result: Any) -> Value:
+        """An operator that can't fail; ints are brought into canonical form."""
+        if symbol in ORDER:
+            return self.compared(symbol, a, b, result)
+        if symbol in WITH_FORM:
+            left, right = self.form_of(a), self.form_of(b)
+            if left is not None and right is not None:
+                form = self.integers.combine(symbol, left, right)
+                if form is not None:
+                    return self.with_form(form, symbol, a, b, result)
+        return self.host(f"({{}} {symbol} {{}})", (a, b), result)
 
     def specialised_binary(self, symbol: str, a: Value, b: Value) -> Value:
         """An operator that may fail: for these very values."""
@@ -83,18 +206,50 @@ class Scalars:
 
     def specialise(self, value: Host) -> Const:
         """Take an open scalar at its present value."""
+        if value.cls is int:
+            now = self.settled(value)
+            if type(now) is Const:
+                return now
         if value.source is not None:
             value.source.check("eq", value.example)
         elif value.guardable:
             self.relations.append(("rel", value, value.example))
         else:
             raise Break("host-value-branch", "its value is needed while capturing")
+        form = self.form_of(value)
+        if form is not None:
+            self.learn("==", form, constant_form(value.example), True)
         return Const(value.example)
+
+    def learn(self, symbol: str, a: Form, b: Form, outcome: bool) -> None:
+        """Take a comparison of ints as it came out; sizes that were marked as varying mustn't become constants."""
+        self.integers.learn(symbol, a, b, outcome)
+        for size in self.marked:
+            if type(self.settled(size)) is Const:
+                raise SpecialisedSizeError(str(size.source), size.example, *self.graph.where)
+
+    def specialise_parts(self, value: Host) -> None:
+        """Take every number in an expression at its present value."""
+        form = self.form_of(value)
+        if form is None or value.text == "" or not value.operands:
+            self.specialise(value)
+            return
+        for operand in value.operands:
+            if type(operand) is Host:
+                self.specialise_parts(operand)
 
     def decide(self, value: Host) -> bool:
         """The truth of an open scalar, guarded."""
+        if value.cls is int:
+            differs = self.compared("!=", value, Const(0), bool(value.example))
+            if type(differs) is not Host:
+                return differs.value  # type: ignore[attr-defined]
+            value = differs
         if not value.guardable:
             raise Break("host-value-branch")
+        known = self.decide_comparison(value) if value.cls is bool else None
+        if known is not None:
+            return known
         outcome = bool(value.example)
         self.relations.append(("rel", Host(outcome, None, "bool({})", (value,)), outcome))
         return outcome

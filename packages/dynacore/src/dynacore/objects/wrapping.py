@@ -70,6 +70,7 @@ class Wrapping:
     """Making values, and the bookkeeping of what was read and changed."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.seen: dict[int, Value] = {}  # id(real object) -> its one value
         self.keep: list[Any] = []  # so that these ids stay valid
         self.touched: dict[int, Obj] = {}  # changed values, in order of their first change
@@ -170,7 +171,7 @@ class Wrapping:
 
     def wrap_constant(self, obj: Any, cls: type, source: Source) -> Value:
         """A constant, guarded by its value; a scalar that is known to vary stays open."""
-        if (cls is int or cls is float) and self.varies(source):
+        if (cls is int or cls is float) and self.varies(obj, source):
             known = self.seen.get(id(source))
             if known is None:
                 source.check("type", cls)
@@ -182,9 +183,11 @@ class Wrapping:
             source.check("eq", obj)
         return Const(obj, source)
 
-    def varies(self, source: Source) -> bool:
+    def varies(self, obj: Any, source: Source) -> bool:
         """Whether the scalar at `source` should stay unspecialised."""
         if self.open_scalars and (source.accessor == "arg" or source.accessor == "call"):
+            return True
+        if self.sizes_vary and source.accessor == "arg" and type(obj) is int and obj not in (0, 1):
             return True
         return bool(self.dynamic) and source.steps in self.dynamic
 

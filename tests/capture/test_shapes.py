@@ -1,0 +1,319 @@
+"""Sizes that vary from call to call: one graph serves them, and never a wrong result. Plain Python is the oracle."""
+
+import random
+
+import pytest
+import torch
+import torch.nn.functional as F
+from capture.compare import Graphs, difference
+from torch import nn
+
+import dynacore
+
+
+class Compiled:
+    """A function beside its compiled form: called, it checks that both agree."""
+
+    def __init__(self, function, **options):
+        self.function = function
+        self.graphs = Graphs()
+        self.compiled = dynacore.compile(function, backend=self.graphs, **options)
+
+    def __call__(self, *args):
+        ours, plain = outcome(self.compiled, args), outcome(self.function, args)
+        if isinstance(plain, Exception):
+            assert type(ours) is type(plain) and str(ours) == str(plain)
+            return
+        wrong = difference(ours, plain)
+        assert wrong is None, f"{wrong} for {[getattr(a, 'shape', a) for a in args]}"
+
+
+def outcome(function, args):
+    """What a call gives or raises."""
+    try:
+        return function(*args)
+    except Exception as error:
+        return error
+
+
+def model():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 4)).eval()
+
+
+# -- how many graphs -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_batches_of_any_size_need_two_graphs(seed):
+    run = Compiled(model())
+    sizes = list(range(2, 65))
+    random.Random(seed).shuffle(sizes)
+    for n in sizes:
+        run(torch.randn(n, 6))
+    assert len(run.graphs) == 2
+
+
+def test_lengths_that_grow_by_one_need_two_graphs():
+    run = Compiled(lambda x: F.softmax(x @ x.transpose(1, 2), -1) @ x)
+    for n in range(3, 40):
+        run(torch.randn(2, n, 4))
+    assert len(run.graphs) == 2
+
+
+def test_only_what_differed_is_kept_open():
+    run = Compiled(lambda x: (x * 2, x.shape))
+    run(torch.ones(2, 3))
+    run(torch.ones(4, 3))
+    run(torch.ones(5, 3))
+    assert len(run.graphs) == 2
+    run(torch.ones(5, 7))
+    run(torch.ones(2, 9))
+    assert len(run.graphs) == 3
+
+
+def test_a_list_of_tensors_that_grows_is_captured_for_each_length():
+    run = Compiled(lambda xs: sum(xs))
+    for n in range(1, 5):
+        run([torch.ones(2)] * n)
+    assert len(run.graphs) == 4
+
+
+@pytest.mark.parametrize(("dynamic", "graphs"), [(True, 1), (None, 2), (False, 4)])
+def test_the_argument_dynamic(dynamic, graphs):
+    run = Compiled(lambda x, y: (x + y).reshape(-1, 2) * x.shape[1], dynamic=dynamic)
+    for n, m in ((2, 4), (3, 6), (5, 8), (7, 2)):
+        run(torch.randn(n, m), torch.randn(n, m))
+    assert len(run.graphs) == graphs
+
+
+def test_sizes_zero_and_one_have_graphs_of_their_own():
+    run = Compiled(lambda x: (x + torch.ones(3, 1), x.sum(0)), dynamic=True)
+    for n in (1, 5, 1, 4, 0, 9, 0):
+        run(torch.randn(3, n))
+    assert len(run.graphs) == 3
+
+
+def test_equal_by_chance_and_equal_by_need():
+    run = Compiled(lambda x, y: x.shape[0] + y.shape[0], dynamic=True)
+    run(torch.ones(4), torch.ones(4))
+    run(torch.ones(4), torch.ones(5))
+    added = Compiled(lambda x, y: x + y, dynamic=True)
+    for n, m in ((4, 4), (5, 5), (4, 1), (1, 5), (4, 5), (3, 3)):
+        added(torch.ones(n), torch.ones(m))
+    explained = dynacore.explain(dynacore.compile(lambda x, y: x + y, backend="eager", dynamic=True))
+    assert "x.shape[0] == y.shape[0]" in str(explained(torch.ones(4), torch.ones(4)))
+
+
+# -- what the program does with sizes ----------------------------------------------------------------------------------
+
+
+def padded(x):
+    rest = -x.shape[-1] % 8
+    return F.pad(x, (0, rest)).reshape(x.shape[0], -1, 8)
+
+
+def halves(x):
+    half = x.shape[-1] // 2
+    return torch.cat((-x[..., half:], x[..., :half]), dim=-1)
+
+
+def windows(x):
+    b, n = x.shape
+    return x[:, : n - n % 2].view(b, n // 2, 2).flip(2).flatten(1), f"{b}x{n}"
+
+
+def positions(x):
+    at = torch.arange(x.shape[1], device=x.device).unsqueeze(0).expand(x.shape[0], -1)
+    return at, (at[:, :, None] >= at[:, None, :]), torch.zeros(x.shape[1], 2), torch.full((x.size(0),), 3.0)
+
+
+def heads(x):
+    b, n = x.shape
+    y = x.unsqueeze(-1).expand(b, n, 6).reshape(b, n, 2, 3).transpose(1, 2)
+    return y.contiguous().view(b, -1), y.stride(), y.is_contiguous(), y.numel(), y.permute(3, 0, 2, 1).mean(-1)
+
+
+def branches(x):
+    if x.shape[0] > 4 and x.shape[1] % 3 != 1:
+        return x * x.shape[0]
+    return x.t() / x.shape[1]
+
+
+def parts(x):
+    a, b = x.split([1, x.shape[1] - 1], dim=1)
+    return a * 2, b[:, -1], x.narrow(1, 0, x.shape[1] - 1), x[-1], x.chunk(2, 1), x[:, ::2], x[:, -2:]
+
+
+def unusual(x):
+    return torch.einsum("ij,kj->ik", x, x), torch.cdist(x, x), x.diagonal(), torch.linalg.norm(x)
+
+
+def in_place(x):
+    y = torch.zeros_like(x)
+    y[:, : x.shape[1] - 1] = x[:, 1:]
+    y.add_(x).mul_(x.shape[0])
+    y.t_()
+    return y, y.shape
+
+
+def numbers(x):
+    n = x.shape[1]
+    return n, -n // 3, n % 4, {n: x.shape[0]}, [n] * 2, n * x.shape[0], n == 5, max(n, 4), x.numel() / n, n**2, n << 1
+
+
+def reductions(x):
+    return x.sum(), x.t().mean(0), x.amax(1, keepdim=True), x.var(0), x.argmax(-1), x.logsumexp(1), x.norm()
+
+
+def loops(x):
+    for i in range(min(x.shape[0], 3)):
+        x = x + i
+    return x, [row.sum() for row in x[:2]]
+
+
+PROGRAMS = [padded, halves, windows, positions, heads, branches, parts, unusual, in_place, numbers, reductions, loops]
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_programs(program, dynamic):
+    run = Compiled(program, dynamic=dynamic)
+    for n, m in ((4, 6), (5, 6), (4, 7), (8, 9), (2, 2), (6, 16), (3, 5), (7, 7), (2, 8), (5, 3)):
+        run(torch.arange(float(n * m)).reshape(n, m) + 1)
+    assert len(run.graphs) <= dynacore.config.recompile_limit
+
+
+FOLLOWED = {padded: 2, halves: 2, windows: 2, positions: 1, heads: 1, parts: 2, reductions: 1}
+
+
+@pytest.mark.parametrize(("program", "most"), FOLLOWED.items(), ids=[program.__name__ for program in FOLLOWED])
+def test_one_graph_where_nothing_depends_on_the_size(program, most):
+    """At most this many: odd and even lengths may need their own."""
+    run = Compiled(program, dynamic=True)
+    for n, m in ((4, 6), (5, 9), (8, 14), (6, 21), (3, 5), (7, 8), (16, 10)):
+        run(torch.arange(float(n * m)).reshape(n, m) + 1)
+    assert len(run.graphs) <= most
+
+
+@pytest.mark.parametrize("layout", ["transposed", "sliced", "expanded", "permuted", "channels last"])
+def test_strides_are_part_of_what_holds(layout):
+    def given(n, m):
+        if layout == "transposed":
+            return torch.randn(m, n, 2).transpose(0, 1)
+        if layout == "sliced":
+            return torch.randn(n + 1, m, 4)[1:, :, :2]
+        if layout == "expanded":
+            return torch.randn(n, 1, 2).expand(n, m, 2)
+        if layout == "permuted":
+            return torch.randn(2, n, m).permute(1, 2, 0)
+        return torch.randn(n, 3, m, 2).to(memory_format=torch.channels_last)
+
+    run = Compiled(lambda x: (x * 2, x.stride(), x.reshape(-1), x + x.contiguous(), x.is_contiguous()), dynamic=True)
+    for n, m in ((2, 3), (4, 5), (3, 3), (6, 2)):
+        run(given(n, m))
+        run(given(n, m).contiguous())
+    assert len(run.graphs) <= 6
+
+
+def test_errors_are_those_of_plain_python():
+    run = Compiled(lambda x, y: torch.cat([x, y]) @ y.view(3, -1), dynamic=True)
+    for n, m in ((3, 3), (4, 4), (3, 5), (6, 3), (3, 3)):
+        run(torch.randn(n, m), torch.randn(3, m))
+
+
+def test_training():
+    net, twin = model().train(), model().train()
+    compiled = dynacore.compile(net, backend="eager", dynamic=True)
+    for n in (4, 7, 5):
+        x = torch.randn(n, 6)
+        compiled(x).square().mean().backward()
+        twin(x).square().mean().backward()
+    for ours, theirs in zip(net.parameters(), twin.parameters(), strict=True):
+        torch.testing.assert_close(ours.grad, theirs.grad)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_backends(backend):
+    def program(x, n):
+        return F.gelu(x.reshape(-1, 2) * n).sum(1), x.shape[0] * n
+
+    compiled = dynacore.compile(program, backend=backend, dynamic=True)
+    for n, m in ((2, 4), (3, 6), (2, 8), (5, 2), (3, 6)):
+        x = torch.randn(n, m)
+        assert difference(compiled(x, n + m), program(x, n + m)) is None
+
+
+# -- what the program says about sizes ---------------------------------------------------------------------------------
+
+
+def marked(shape, dim, **bounds):
+    x = torch.randn(shape)
+    dynacore.mark_dynamic(x, dim, **bounds)
+    return x
+
+
+def test_a_marked_size_is_open_from_the_start():
+    run = Compiled(lambda x: x * 2)
+    run(marked((4, 3), 0))
+    for n in (5, 9, 2):
+        run(torch.randn(n, 3))
+    assert len(run.graphs) == 1
+
+
+def test_bounds_hold():
+    run = Compiled(lambda x: x * 2)
+    run(marked((8,), 0, min=4, max=16))
+    for n in (4, 16, 9):
+        run(torch.randn(n))
+    assert len(run.graphs) == 1
+    run(torch.randn(3))
+    run(torch.randn(17))
+    assert len(run.graphs) > 1
+
+
+def test_bounds_decide_branches():
+    run = Compiled(lambda x: x + 1 if x.shape[0] > 2 else x - 1)
+    run(marked((8,), 0, min=4))
+    explained = str(dynacore.explain(lambda x: x + 1 if x.shape[0] > 2 else x - 1)(marked((8,), 0, min=4)))
+    assert "x.shape[0] >= 4" in explained and "x.shape[0] > 2" not in explained
+
+
+def test_a_marked_size_that_the_program_fixes_is_an_error():
+    def program(x):
+        y = x * 2
+        return y @ torch.ones(4, 2)
+
+    with pytest.raises(dynacore.SpecialisedSizeError, match=r"x\.shape\[1\] was marked.* to be 4") as raised:
+        dynacore.compile(program, backend="eager")(marked((3, 4), 1))
+    assert raised.value.line == program.__code__.co_firstlineno + 2
+
+
+def test_a_static_size_stays_as_it_is():
+    run = Compiled(lambda x: x * 2, dynamic=True)
+    for n in (4, 5, 6):
+        x = torch.randn(n)
+        dynacore.mark_static(x)
+        run(x)
+    assert len(run.graphs) == 3
+
+
+def test_torch_check_is_a_condition():
+    def program(x):
+        torch._check(x.shape[0] > 2)
+        return x * 2 if x.shape[0] > 1 else x
+
+    run = Compiled(program, dynamic=True)
+    for n in (5, 3, 9):
+        run(torch.ones(n))
+    assert len(run.graphs) == 1
+    run(torch.ones(2))
+
+
+def test_the_log_tells_of_sizes(caplog):
+    with dynacore.config.patch(logs="dynamic"):
+        run = Compiled(lambda x: torch.cdist(x, x), dynamic=True)
+        run(torch.ones(3, 1))
+    assert "x.shape[1] is 1" in caplog.text
+    assert "open sizes: x.shape[0]" in caplog.text
+    assert "taken as they are in this call, for cdist" in caplog.text

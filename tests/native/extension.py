@@ -32,7 +32,22 @@ def load() -> ModuleType:
     raise ImportError("dynacore._C isn't built")
 
 
+def load_probe() -> ModuleType:
+    """`dynacore.guards.probe`, which needs no torch."""
+    package = importlib.util.find_spec("dynacore")
+    assert package is not None and package.submodule_search_locations is not None
+    for folder in package.submodule_search_locations:
+        spec = importlib.util.spec_from_file_location("probe", Path(folder, "guards", "probe.py"))
+        if spec is not None and spec.loader is not None and Path(folder, "guards", "probe.py").exists():
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return module
+    raise ImportError("dynacore isn't installed")
+
+
 C: Any = load()
+PROBE: Any = load_probe()
+WATCHABLE: tuple[bool, bool, bool] = PROBE.find_watchable(C)
 
 
 def root(*children: tuple, checks: tuple = ()) -> tuple:

@@ -65,6 +65,12 @@ cpython_type_version(PyTypeObject *type)
     return cpython_capabilities.type_versions ? cpython_raw_type_version(type) : NULL;
 }
 
+int
+cpython_has_shared_keys(PyObject *dict)
+{
+    return has_shared_keys(dict);
+}
+
 PyObject *
 cpython_swap_handled_exception(PyObject *exception)
 {

@@ -22,6 +22,17 @@ typedef struct {
     PyObject *sequence; /* NULL once exhausted */
 } SequenceIterator;
 
+/* What is about to happen to a watched object. */
+typedef enum {
+    CHANGE_VALUE, /* a key of a dict gets another value */
+    CHANGE_KEYS,  /* a key comes or goes */
+    CHANGE_ALL,   /* anything may change */
+    CHANGE_GONE,  /* the object ends */
+} Change;
+
+/* `key` is NULL unless one key is concerned. May not run Python code, nor change what is watched. */
+typedef void (*ChangeCallback)(PyObject *object, Change change, PyObject *key);
+
 /* Takes the current exception: one normalised object that holds its traceback. NULL when there is none. */
 PyObject *cpython_take_exception(void);
 
@@ -63,6 +74,16 @@ const uint64_t *cpython_raw_type_version(PyTypeObject *type);
 
 /* What a weakref refers to, a new reference; NULL when that is gone. */
 PyObject *cpython_weak_referent(PyObject *weakref);
+
+/* From now on `callback` is told before something changes that cpython_watch() was called for. Called once. */
+void cpython_start_watching(ChangeCallback callback);
+
+/* Watches a dict or a type, which must live until it is unwatched or CHANGE_GONE was told. 0: this CPython can't. */
+int cpython_watch(PyObject *object);
+void cpython_unwatch(PyObject *object);
+
+/* Whether the dict shares its keys with others, as those of instances do. */
+int cpython_has_shared_keys(PyObject *dict);
 
 /* Words that hold exactly while `dict` maps this very str `key` to the same object. Returns their number, 0 when not found. */
 int cpython_dict_value_words(PyObject *dict, PyObject *key, Word *words);

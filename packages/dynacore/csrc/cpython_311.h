@@ -1,6 +1,7 @@
 /* CPython 3.11: the exception in flight is three objects. */
 #include "cpython_dict.h"
 #include "cpython_dict_version.h"
+#include "cpython_no_watchers.h"
 #include "cpython_until_312.h"
 
 PyObject *

@@ -1,4 +1,6 @@
-/* Since 3.12: the exception in flight is one object; an iterator over a range forgets where it began. */
+/* Since 3.12: the exception in flight is one object; an iterator over a range forgets where it began; dicts and types say
+ * that they change. */
+#include "cpython_watchers.h"
 #include "internal/pycore_range.h"
 
 typedef _PyRangeIterObject RangeIterator;

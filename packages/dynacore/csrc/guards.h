@@ -79,6 +79,7 @@ typedef struct Node {
     struct Memo *memo;         /* below a const or weak root: what the last walk saw */
     /* How often a fact changed soon after the memo recorded it: one that leads to this node's object, one about it. */
     unsigned char drift, own_drift;
+    struct Fact *fact; /* while the memo has this node's object watched */
 } Node;
 
 typedef struct {

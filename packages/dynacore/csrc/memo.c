@@ -1,27 +1,27 @@
 /* The fast path below const and weak roots.
  *
- * A memo is a list of words of memory (a dict's version, a type's version, an object's type, a cell's contents …) and
- * what they held when the facts below the root were last seen to hold. While all words are unchanged, so are the facts,
- * and the objects found are the same. The words are compared in the order in which the walk met them, parents first: the
+ * A memo has dicts and types *watched* where this CPython can do that: it becomes invalid as soon as something that was
+ * read there is about to change, and nobody has to look. The rest is a list of *words* of memory (an object's type, a
+ * cell's contents, without watchers a dict's or a type's version …) and what they held when the facts below the root
+ * were last seen to hold. While the memo is valid and all words are unchanged, so are the facts, and the objects found
+ * are the same. The words are compared in the order in which the walk met them, parents first: what is watched and the
  * words before one guarantee that the object it lies in is still alive, since something alive still refers to it. No
  * Python code runs during that comparison.
  *
  * What can't be remembered is an *edge* (a node that is walked again from its remembered parent) or a *question* (a
  * check that is asked again); these run after every object needed has been given a reference.
  *
- * Facts that change often would make the memo useless. Each word is owned by the node that it was recorded for. A node
- * whose words change soon after they were recorded drifts, and is recorded in less far-reaching ways: a dict by the
- * values that were read instead of by its version, checks as questions, and at last the way to the node as an edge. */
+ * Facts that change often would make the memo useless. Each of them is owned by the node that it was recorded for. A
+ * node whose facts change soon after they were recorded drifts, and is recorded in less far-reaching ways: a dict by the
+ * values that were read instead of being watched, checks as questions, and at last the way to the node as an edge. */
 #include "memo.h"
 #include "memo_record.h"
 #include <string.h>
 
-#define SETTLED 16 /* a memo that served this often was worth its recording, whatever changed then */
-#define MAX_DRIFT 200
-
 static void
 release(Memo *memo)
 {
+    memo_stop_watching(memo);
     for (Py_ssize_t i = 0; i < memo->held.count; i++) {
         Py_DECREF(((PyObject **)memo->held.items)[i]);
     }
@@ -62,15 +62,6 @@ first_change(const Memo *memo)
         }
     }
     return -1;
-}
-
-static void
-blame(const Memo *memo, Py_ssize_t changed)
-{
-    if (memo->served < SETTLED) {
-        const Owner *owner = (const Owner *)memo->owners.items + changed;
-        *owner->drift += *owner->drift < MAX_DRIFT;
-    }
 }
 
 /* New references to what the memo found, into their places in `found`. */
@@ -124,14 +115,16 @@ recall(Node *root_child, Walk *walk)
     if (memo == NULL) {
         return -1;
     }
-    Py_ssize_t changed = first_change(memo);
-    if (changed < 0) {
-        memo->served++;
-        walk->guards->recalls++;
-        hand_over(memo, walk->found);
-        return rest_holds(memo, walk);
+    if (memo->valid) {
+        Py_ssize_t changed = first_change(memo);
+        if (changed < 0) {
+            memo->served++;
+            walk->guards->recalls++;
+            hand_over(memo, walk->found);
+            return rest_holds(memo, walk);
+        }
+        memo_blame(memo, ((const Owner *)memo->owners.items)[changed].drift);
     }
-    blame(memo, changed);
     root_child->memo = NULL;
     release(memo);
     return -1;

@@ -90,15 +90,15 @@ record_word(Recorder *recorder, Word word, Owner owner)
 }
 
 static Owner
-way_to(Node *node)
+way_to(Node *node, const char *what)
 {
-    return (Owner){&node->drift};
+    return (Owner){&node->drift, what};
 }
 
 static Owner
-itself(Node *node)
+itself(Node *node, const char *what)
 {
-    return (Owner){&node->own_drift};
+    return (Owner){&node->own_drift, what};
 }
 
 /* The pointer or number that lies at `address` now. */
@@ -108,30 +108,31 @@ record_field(Recorder *recorder, const void *address, Owner owner)
     return record_word(recorder, (Word){address, *(const uint64_t *)address}, owner);
 }
 
+/* Everything about the dict or type: watched, or else by its version. */
 static int
-record_dict_version(Recorder *recorder, PyObject *dict, Node *dict_node)
+record_all(Recorder *recorder, PyObject *object, Node *node)
 {
-    const uint64_t *version = cpython_dict_version(dict);
-    return version != NULL && record_field(recorder, version, itself(dict_node));
-}
-
-static int
-record_type_version(Recorder *recorder, PyObject *type, Owner owner)
-{
-    const uint64_t *version = cpython_type_version((PyTypeObject *)type);
-    return version != NULL && record_field(recorder, version, owner);
+    if (memo_watch(recorder->memo, node, object)) {
+        return 1;
+    }
+    if (PyDict_Check(object)) {
+        const uint64_t *version = cpython_dict_version(object);
+        return version != NULL && record_field(recorder, version, itself(node, "version of the dict"));
+    }
+    const uint64_t *version = cpython_type_version((PyTypeObject *)object);
+    return version != NULL && record_field(recorder, version, itself(node, "version of the type"));
 }
 
 /* ---- checks ---- */
 
 static int
-record_question(Recorder *recorder, const Check *check, PyObject *object)
+record_question(Recorder *recorder, Node *node, const Check *check, PyObject *object)
 {
     Question *question = array_append(&recorder->memo->questions, sizeof(Question));
     if (question == NULL) {
         return 0;
     }
-    *question = (Question){check, object};
+    *question = (Question){node, check, object};
     return 1;
 }
 
@@ -147,22 +148,19 @@ record_held(Recorder *recorder, PyObject *object)
 }
 
 static int
-has_steady_version(const Node *dict_node, PyObject *dict)
-{
-    return dict_node->own_drift < DRIFTS && cpython_dict_version(dict) != NULL;
-}
-
-static int
 record_length(Recorder *recorder, Node *node, PyObject *object)
 {
     const void *length = &((PyVarObject *)object)->ob_size;
+    if (node->fact != NULL) {
+        return 1;
+    }
     if (PyDict_Check(object)) {
         length = &((PyDictObject *)object)->ma_used;
     }
     else if (PyAnySet_Check(object)) {
         length = &((PySetObject *)object)->used;
     }
-    return record_field(recorder, length, itself(node));
+    return record_field(recorder, length, itself(node, "length"));
 }
 
 /* `__class__` may be assigned on instances of classes made in Python, and on modules. */
@@ -187,20 +185,20 @@ record_fact(Recorder *recorder, Node *node, const Check *check, Known known)
     case CHECK_EQ:
         return known.pinned || record_held(recorder, object);
     case CHECK_TYPE:
-        return record_type(recorder, itself(node), known);
+        return record_type(recorder, itself(node, "class"), known);
     case CHECK_LEN:
         return record_length(recorder, node, object);
     case CHECK_KEYS:
     case CHECK_HAS:
     case CHECK_LACKS:
-        return !PyODict_Check(object) && record_dict_version(recorder, object, node);
+        return !PyODict_Check(object) && record_all(recorder, object, node);
     case CHECK_MRO_IS:
     case CHECK_MRO_LACKS:
-        return record_type_version(recorder, object, itself(node));
+        return record_all(recorder, object, node);
     case CHECK_FUNC_CODE:
-        return record_field(recorder, &((PyFunctionObject *)object)->func_code, itself(node));
+        return record_field(recorder, &((PyFunctionObject *)object)->func_code, itself(node, "function"));
     case CHECK_UNBOUND_CELL:
-        return record_field(recorder, &((PyCellObject *)object)->ob_ref, itself(node));
+        return record_field(recorder, &((PyCellObject *)object)->ob_ref, itself(node, "cell"));
     default:
         Py_UNREACHABLE();
     }
@@ -247,20 +245,20 @@ record_dict(Recorder *recorder, Node *child, PyObject *parent)
     if (child->drift >= DRIFTS && recorder->may_hold && !record_held(recorder, *slot)) {
         return 0;
     }
-    return record_field(recorder, slot, way_to(child));
+    return record_field(recorder, slot, way_to(child, "place of the dict"));
 }
 
 static int
 record_key(Recorder *recorder, Node *child, Node *dict_node, PyObject *dict, int *pinned)
 {
-    if (has_steady_version(dict_node, dict)) {
+    if (dict_node->own_drift < DRIFTS && record_all(recorder, dict, dict_node)) {
         *pinned = 1; /* versions are never used twice: the very dict kept the object all the time */
-        return record_dict_version(recorder, dict, dict_node);
+        return 1;
     }
     Word words[CPYTHON_MAX_DICT_WORDS];
     int n = cpython_dict_value_words(dict, child->key, words);
     for (int i = 0; i < n; i++) {
-        if (!record_word(recorder, words[i], way_to(child))) {
+        if (!record_word(recorder, words[i], way_to(child, "value in the dict"))) {
             return 0;
         }
     }
@@ -270,7 +268,7 @@ record_key(Recorder *recorder, Node *child, Node *dict_node, PyObject *dict, int
 static int
 record_item(Recorder *recorder, Node *child, Known parent, int *pinned)
 {
-    Owner owner = way_to(child);
+    Owner owner = way_to(child, "item");
     if (PyTuple_Check(parent.object)) {
         *pinned = parent.pinned;
         return parent.pinned ||
@@ -285,7 +283,6 @@ record_item(Recorder *recorder, Node *child, Known parent, int *pinned)
 static int
 record_access(Recorder *recorder, Node *child, Node *parent_node, Known parent, int *pinned)
 {
-    Owner owner = way_to(child);
     switch (child->access) {
     case ACCESS_DICT:
         return record_dict(recorder, child, parent.object);
@@ -294,17 +291,17 @@ record_access(Recorder *recorder, Node *child, Node *parent_node, Known parent, 
     case ACCESS_ITEM:
         return record_item(recorder, child, parent, pinned);
     case ACCESS_TYPE:
-        return record_type(recorder, owner, parent);
+        return record_type(recorder, way_to(child, "class"), parent);
     case ACCESS_MRO:
         *pinned = 1;
-        return record_type_version(recorder, parent.object, owner);
+        return parent_node->own_drift < DRIFTS && record_all(recorder, parent.object, parent_node);
     case ACCESS_CELL:
-        return record_field(recorder, &((PyCellObject *)parent.object)->ob_ref, owner);
+        return record_field(recorder, &((PyCellObject *)parent.object)->ob_ref, way_to(child, "cell"));
     case ACCESS_METHOD:
         *pinned = parent.pinned; /* bound methods never change */
-        return parent.pinned || record_field(recorder, (char *)parent.object + child->index, owner);
+        return parent.pinned || record_field(recorder, (char *)parent.object + child->index, way_to(child, "method"));
     case ACCESS_FUNC:
-        return record_field(recorder, (char *)parent.object + child->index, owner);
+        return record_field(recorder, (char *)parent.object + child->index, way_to(child, "function"));
     default:
         return 0;
     }
@@ -362,13 +359,13 @@ record_check(Recorder *recorder, Node *node, const Check *check, Known known)
         return record_found(recorder, recorder->walk->guards->n_handed + check->index, known.object);
     }
     if (is_arbitrary(check)) {
-        return record_question(recorder, check, known.object);
+        return record_question(recorder, node, check, known.object);
     }
     if (!check_holds(check, known.object, recorder->walk)) {
         return 0;
     }
     int steady = node->own_drift < DRIFTS && record_fact(recorder, node, check, known);
-    return steady || record_question(recorder, check, known.object);
+    return steady || record_question(recorder, node, check, known.object);
 }
 
 static int
@@ -383,12 +380,35 @@ is_kept_by_check(const Node *node)
 }
 
 static int
+is_worth_watching(const Node *node, PyObject *object)
+{
+    if (node->own_drift >= DRIFTS || !(PyType_Check(object) || PyDict_Check(object))) {
+        return 0;
+    }
+    for (int i = 0; i < node->n_children; i++) {
+        AccessKind access = node->children[i]->access;
+        if (access == ACCESS_MRO || (access == ACCESS_KEY && node->children[i]->drift < DRIFTS)) {
+            return 1;
+        }
+    }
+    for (int i = 0; i < node->n_checks; i++) {
+        if (node->checks[i].kind >= CHECK_LEN && node->checks[i].kind <= CHECK_MRO_LACKS) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int
 record_node(Recorder *recorder, Node *node, Known known)
 {
     known.pinned = known.pinned || is_kept_by_check(node);
     /* Another object may have come to the address of one that isn't pinned. Its type says what may be read there. */
-    if (!known.pinned && !record_type(recorder, way_to(node), known)) {
+    if (!known.pinned && !record_type(recorder, way_to(node, "class"), known)) {
         return 0;
+    }
+    if (is_worth_watching(node, known.object)) {
+        (void)memo_watch(recorder->memo, node, known.object); /* before anything is read */
     }
     for (int i = 0; i < node->n_checks; i++) {
         if (!record_check(recorder, node, &node->checks[i], known)) {
@@ -415,6 +435,7 @@ memo_record(Node *root_child, PyObject *root, Walk *walk)
     if (memo == NULL) {
         return NULL;
     }
+    memo->valid = 1;
     Recorder recorder = {.memo = memo, .walk = walk, .may_hold = root_child->access == ACCESS_CONST};
     int collects = PyGC_Disable(); /* finalizers could change what is being recorded */
     int recorded = record_node(&recorder, root_child, (Known){root, 1});

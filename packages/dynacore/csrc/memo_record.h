@@ -4,17 +4,20 @@
 
 #include "cpython.h"
 #include "guards.h"
+#include "watch.h"
 
 #define DRIFTS 2 /* a node with so many early changes is recorded in another way */
+#define SETTLED 16 /* a memo that served this often was worth its recording, whatever changed then */
 
 typedef struct {
     void *items;
     Py_ssize_t count, capacity;
 } Array;
 
-/* What counts when a word changes: a node's drift. */
+/* What counts when a word changes: a node's drift. And what the word is, for people. */
 typedef struct {
     unsigned char *drift;
+    const char *what;
 } Owner;
 
 typedef struct {
@@ -28,11 +31,24 @@ typedef struct {
 } Edge;
 
 typedef struct {
+    Node *node;
     const Check *check;
     PyObject *object;
 } Question;
 
+/* A watched dict or type. */
+typedef struct Fact {
+    Watch watch;
+    struct Memo *memo;
+    Node *node;
+    struct Fact *next;
+    Py_ssize_t served; /* by the memo, when the last change came that didn't matter */
+    int strikes;       /* changes that didn't matter, each soon after the one before */
+} Fact;
+
 typedef struct Memo {
+    char valid;      /* cleared when something watched changes */
+    Fact *facts;
     Array words;     /* Word */
     Array owners;    /* Owner, one for each word */
     Array found;     /* Found */
@@ -44,5 +60,13 @@ typedef struct Memo {
 
 /* Of `root`, to which `root_child` leads. NULL when something below changed meanwhile, or memory is short. */
 Memo *memo_record(Node *root_child, PyObject *root, Walk *walk);
+
+/* memo_facts.c: has the memo watch the node's object. 0: it can't be watched. */
+int memo_watch(Memo *memo, Node *node, PyObject *object);
+
+void memo_stop_watching(Memo *memo);
+
+/* Notes that a fact changed. */
+void memo_blame(const Memo *memo, unsigned char *drift);
 
 #endif

@@ -1,6 +1,7 @@
 /* dynacore._C: the module. */
 #include "core.h"
 #include "cpython.h"
+#include "watch.h"
 
 /* ---- UNBOUND and NULL ---- */
 
@@ -83,6 +84,10 @@ static PyMethodDef module_methods[] = {
      "peek(iterator) -> the item that comes next; IndexError at the end. For iterators over lists, tuples and ranges"},
     {"attribute_slots", module_attribute_slots, METH_O,
      "attribute_slots(type) -> (reads, writes): whether attributes are accessed by the generic algorithm"},
+    {"set_watchable", module_set_watchable, METH_O,
+     "set_watchable((dicts, instances, types)): what this interpreter tells about when it changes"},
+    {"watchable", module_watchable, METH_NOARGS, "watchable() -> what set_watchable() got"},
+    {"watched", module_watched, METH_NOARGS, "watched() -> how many dicts and types are watched now"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -125,7 +130,8 @@ check_interpreter(void)
 static int
 module_exec(PyObject *module)
 {
-    PyTypeObject *public_types[] = {&Guards_Type, &Entry_Type, &Point_Type, &Continuation_Type, &Compiled_Type};
+    PyTypeObject *public_types[] = {&Guards_Type, &Entry_Type, &Point_Type, &Continuation_Type, &Compiled_Type,
+                                    &Watch_Type};
     if (check_interpreter() < 0 || cpython_probe() < 0 || add_capabilities(module) < 0 ||
         PyType_Ready(&Sentinel_Type) < 0) {
         return -1;

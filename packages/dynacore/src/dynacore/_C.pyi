@@ -21,6 +21,23 @@ capabilities: Final[dict[str, bool]]
 `instance_dict_versions` (dicts of instances that share their keys), `type_versions`."""
 
 @final
+class Watch:
+    """Whether a dict or a class has changed since. Keeps it no longer alive. TypeError where that can't be told."""
+
+    def __new__(cls, object: dict[Any, Any] | type) -> Watch: ...
+    @property
+    def unchanged(self) -> bool: ...
+
+def set_watchable(kinds: tuple[bool, bool, bool], /) -> None:
+    """Rely on watchers for dicts, dicts of instances, and classes. `dynacore.guards.probe` decides that."""
+
+def watchable() -> tuple[bool, bool, bool]:
+    """What `set_watchable` got: nothing is watched before."""
+
+def watched() -> dict[str, int]:
+    """How many `dicts` and `types` are watched now."""
+
+@final
 class Guards:
     """What must hold of a state. `dynacore.guards.spec` describes the tuples."""
 

@@ -22,6 +22,7 @@ from .errors import DynacoreError, FullGraphError, InternalError, RecompileLimit
 from .graph.builder import Graph
 from .graph.failures import Failing, Recovery
 from .graph.state import capture_allowed
+from .guards import probe
 from .guards.plan import Plan, bound
 from .guards.twin import evaluate
 from .library import load as load_library
@@ -357,6 +358,9 @@ class Capture:
             logs.emit("guards", "\n".join(f"  {source}: {name} {argument!r}" for source, name, argument in checks))
         if logs.enabled("bytecode"):
             logs.emit("bytecode", "\n".join(listing(decode(where.code), where.code)))
+
+
+probe.find_watchable(_C)
 
 
 def state_names(point: Any) -> tuple[str, ...]:

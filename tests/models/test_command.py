@@ -1,5 +1,7 @@
 """`python -m bytecode_models dis`."""
 
+import sys
+
 import pytest
 
 from bytecode_models.__main__ import main
@@ -35,8 +37,39 @@ def test_lists_one_function(source, capsys):
 def test_lists_all_and_the_raw_instructions(source, capsys):
     assert main(["dis", source, "--raw"]) == 0
     out = capsys.readouterr().out
-    for part in ("<module> (line 1)", "A (line 1)", "g (line 7)", "LOAD_BUILD_CLASS", "offset 0: RESUME 0"):
+    for part in ("<module> (line 1)", "A (line 1)", "g (line 7)", "LOAD_BUILD_CLASS", "  0 RESUME 0"):
         assert part in out
+
+
+def test_constants_are_shown_even_none(tmp_path, capsys):
+    (tmp_path / "none.py").write_text("f(None)")
+    assert main(["dis", str(tmp_path / "none.py")]) == 0
+    assert "LOAD_CONST         None" in capsys.readouterr().out
+
+
+def test_another_release_by_its_interpreter(source, capsys):
+    running = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    assert main(["dis", f"{source}:A.f", "--raw"]) == 0
+    plain = capsys.readouterr().out
+    assert main(["dis", f"{source}:A.f", "--raw", "--version", running, "--python", sys.executable]) == 0
+    assert capsys.readouterr().out == plain
+    assert main(["dis", f"{source}:A.f", "--raw", "--version", running]) == 0
+    assert capsys.readouterr().out == plain
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--version", "3.2"], r"CPython 3.2 has no bytecode model"),
+        (["--version", "3"], "--version 3: not a release such as 3.14"),
+        (["--version", "3.11", "--python", "no/such/python"], "no/such/python can't be run"),
+        (["--version", "3.11", "--python", "false"], "false can't compile"),
+    ],
+)
+def test_missing_interpreters_are_explained(source, options, message, capsys):
+    with pytest.raises(SystemExit):
+        main(["dis", source, *options])
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("where", "message"), [("none.py", "no such file"), ("{}:missing", "defines no function")])

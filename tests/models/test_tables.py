@@ -1,10 +1,10 @@
 """The tables of every release against what that release says of itself."""
 
-import json
 import sys
 
 import pytest
-from models.opcodes import committed, dump
+from models import dumps
+from models.probe import CONSTANTS, FAKE_NAMES, group_of, is_local, meant
 
 from bytecode_models import Op, UnsupportedVersion, current, model_for
 from bytecode_models.model import releases
@@ -19,6 +19,11 @@ def raw(arg):
     return instruction
 
 
+def stored(model):
+    """The opcodes that code objects may contain."""
+    return {*model.numbers} - model.internal
+
+
 def steps_for(rule, arg):
     """The steps that are taken with an operand."""
     return [step for step in rule if step.when is None or step.when(raw(arg))]
@@ -31,11 +36,11 @@ def model(request):
 
 @pytest.fixture
 def facts(model):
-    return json.loads(committed(model.release).read_text("utf-8"))
+    return dumps.read("opcodes", model.release)
 
 
 def test_facts_are_those_of_the_interpreter():
-    assert json.loads(committed(sys.version_info).read_text("utf-8")) == dump()
+    assert dumps.read("opcodes", sys.version_info) == dumps.opcodes()
 
 
 def test_running_release():
@@ -55,10 +60,36 @@ def test_every_opcode_has_a_rule(model):
         assert model.table[number] == (model.caches.get(name, 0), model.rules.get(name))
 
 
-def test_jumps_have_targets(model, facts):
-    with_target = {name for name, rule in model.rules.items() if any(step.target for step in rule)}
-    # The operand of END_ASYNC_FOR (3.14) tells sys.monitoring where the loop is: it doesn't jump.
-    assert with_target == {*facts["jumps"]} - {"END_ASYNC_FOR"}
+class TestFlags:
+    """What an operand means, told by what the decoder makes of it."""
+
+    def test_jumps(self, model, facts):
+        with_target = {name for name in stored(model) if any(i.target is not None for i in meant(model, name))}
+        # The operand of END_ASYNC_FOR (3.14) tells sys.monitoring where the loop is: it doesn't jump.
+        assert with_target == {*facts["flags"]["hasjrel"]} - {"END_ASYNC_FOR"}
+        assert not facts["flags"]["hasjabs"]
+
+    def test_names(self, model, facts):
+        named = {name for name in stored(model) if any(i.a in FAKE_NAMES for i in meant(model, name))}
+        assert named == {*facts["flags"]["hasname"]}
+
+    def test_constants(self, model, facts):
+        found = {name for name in stored(model) if any({i.a, i.b} & {*CONSTANTS} for i in meant(model, name))}
+        # KW_NAMES and CALL_KW have their constant folded in.
+        assert found - {"CALL", "CALL_KW"} == {*facts["flags"]["hasconst"]} - {"KW_NAMES"}
+
+    def test_slots(self, model, facts):
+        slots = {name for name in stored(model) if any(is_local(i) for i in meant(model, name))}
+        assert slots == {*facts["flags"]["haslocal"], *facts["flags"]["hasfree"]} - {"COPY_FREE_VARS"}
+
+    def test_operands(self, model, facts):
+        with_operand = {*facts["flags"]["hasarg"]}
+        for name in {*stored(model)} - with_operand:
+            assert group_of(model, name, 0) == group_of(model, name, 1), name
+        # What these are told by their operands, nobody but the interpreter needs to know.
+        silent = {"EXTENDED_ARG", "NOP", "PRECALL", "KW_NAMES", "YIELD_VALUE", "END_ASYNC_FOR", "SEND"}
+        for name in with_operand & {*stored(model)} - silent:
+            assert len({str(group_of(model, name, arg)) for arg in (0, 1, 2, 3, 4, 8, 16, 32)} - {"None"}) > 1, name
 
 
 def test_every_later_step_can_be_continued(model):
@@ -88,6 +119,13 @@ def test_intrinsics(model, facts):
                 assert (name, step.a) == ("INTRINSIC_UNARY_POSITIVE", "+")
             else:
                 assert (f"INTRINSIC_{step.a(raw(number))}", step.b) == (name, arguments)
+
+
+def test_special_methods_and_constants(model, facts):
+    for number, name in enumerate(facts["specials"]):
+        assert model.rules["LOAD_SPECIAL"][0].a(raw(number)) == name
+    for number, text in enumerate(facts["constants"]):
+        assert repr(model.rules["LOAD_COMMON_CONSTANT"][0].a(raw(number))) == text
 
 
 def test_unknown_releases_are_named():

@@ -10,6 +10,7 @@ from types import CodeType
 from typing import Any
 
 from .effects import Shape, shapes
+from .image import Code
 from .model import VersionModel, current
 from .ops import Handler, Instr, Op
 from .rules import Raw, Rule, Step
@@ -24,7 +25,7 @@ class Program:
     doesn't keep it alive.
     """
 
-    def __init__(self, code: CodeType, instrs: tuple[Instr, ...], resumption: Resumption) -> None:
+    def __init__(self, code: Code, instrs: tuple[Instr, ...], resumption: Resumption) -> None:
         self._code = weakref.ref(code)
         self.instrs = instrs
         self.names = slot_names(code)
@@ -39,8 +40,8 @@ class Program:
         self.resumption = resumption
 
     @property
-    def code(self) -> CodeType:
-        """The code object, which must still be alive."""
+    def code(self) -> Any:
+        """The code object (of another release: its image), which must still be alive."""
         code = self._code()
         if code is None:
             raise ReferenceError("the code object of this program is gone")
@@ -71,17 +72,19 @@ class Resumption:
         self.codes: dict[Any, CodeType] = {}  # per layout
 
 
-def slot_names(code: CodeType) -> tuple[str, ...]:
+def slot_names(code: Code) -> tuple[str, ...]:
     """A name for every slot: locals, cells that aren't parameters, free variables."""
     varnames = code.co_varnames
     return (*varnames, *(name for name in code.co_cellvars if name not in varnames), *code.co_freevars)
 
 
-_programs: dict[int, tuple[weakref.ref[CodeType], Program]] = {}
+_programs: dict[int, tuple[weakref.ref[Code], Program]] = {}
 
 
-def decode(code: CodeType) -> Program:
-    """The program of `code`, decoded once in its life."""
+def decode(code: Code, model: VersionModel | None = None) -> Program:
+    """The program of `code`, decoded once in its life. Code of another release needs its model."""
+    if model is not None and model is not current():
+        return _Decoder(code, model).program()
     # Code objects compare by value, and equal ones may come from different files: the key is the identity.
     key = id(code)
     known = _programs.get(key)
@@ -92,14 +95,14 @@ def decode(code: CodeType) -> Program:
     return program
 
 
-def _forget(key: int, ref: weakref.ref[CodeType]) -> None:
+def _forget(key: int, ref: weakref.ref[Code]) -> None:
     # A new code object may have taken the address, and its program the key, before this call.
     known = _programs.get(key)
     if known is not None and known[0] is ref:
         del _programs[key]
 
 
-def raw_instructions(code: CodeType, model: VersionModel) -> Iterator[tuple[int, Rule, Raw]]:
+def raw_instructions(code: Code, model: VersionModel) -> Iterator[tuple[int, Rule, Raw]]:
     """(opcode, rule, the instruction) for each instruction with its EXTENDED_ARGs folded; one `Raw` serves for all."""
     raw = Raw(code, model.numbers)
     data = raw.data
@@ -126,7 +129,7 @@ def raw_instructions(code: CodeType, model: VersionModel) -> Iterator[tuple[int,
 class _Decoder:
     """One pass over a code object, then another that turns offsets into indexes."""
 
-    def __init__(self, code: CodeType, model: VersionModel) -> None:
+    def __init__(self, code: Code, model: VersionModel) -> None:
         self.code = code
         self.model = model
         self.resumption = Resumption()

@@ -1,32 +1,34 @@
-"""A code object as text: its neutral instructions, and below each raw one if these are asked for."""
+"""A code object as text: its neutral instructions, and beside them the raw ones if these are asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import CodeType
 
 from .decode import Program, raw_instructions
-from .model import current
-from .ops import Instr
+from .model import VersionModel
+from .ops import Instr, Op
+
+RAW_COLUMN = 84
 
 
-def listing(program: Program, code: CodeType, *, raw: bool = False) -> Iterator[str]:
-    """One line per neutral instruction, below a line per raw one where these are asked for."""
+def listing(program: Program, model: VersionModel | None = None) -> Iterator[str]:
+    """One line per neutral instruction; with the model, what it is in raw ones stands beside it."""
     targets = {instr.target for instr in program.instrs}
-    heads = dict(_raw_lines(code)) if raw else {}
+    raw = raw_texts(program, model) if model else {}
     line = None
     for instr, depth in zip(program.instrs, program.depths, strict=True):
-        while heads and min(heads) <= instr.offset:
-            yield heads.pop(min(heads))
         shown = instr.line if instr.line != line else None
         line = instr.line
         mark = ">>" if instr.index in targets else "  "
-        yield f"{shown or '':>5} {mark} {instr.index:>4}  [{'-' if depth is None else depth:>2}] {describe(instr)}"
+        text = f"{shown or '':>5} {mark} {instr.index:>4}  [{'-' if depth is None else depth:>2}] {describe(instr)}"
+        beside = raw.pop(instr.offset, None)
+        yield text if beside is None else f"{text:<{RAW_COLUMN}} {beside}"
 
 
 def describe(instr: Instr) -> str:
     """The operation with its operands, where it may jump, and where its exceptions go."""
-    operands = [repr(operand) for operand in (instr.a, instr.b, instr.c) if operand is not None]
+    wanted = 1 if instr.op is Op.LOAD_CONST else 0  # operands that may be None
+    operands = [repr(o) for n, o in enumerate((instr.a, instr.b, instr.c)) if o is not None or n < wanted]
     text = f"{instr.op.name:<18} {', '.join(operands)}"
     if instr.target is not None:
         text += f" -> {instr.target}"
@@ -36,8 +38,15 @@ def describe(instr: Instr) -> str:
     return text.rstrip()
 
 
-def _raw_lines(code: CodeType) -> Iterator[tuple[int, str]]:
-    model = current()
+def raw_texts(program: Program, model: VersionModel) -> dict[int, str]:
+    """By offset: the raw instruction, behind those that are folded into it."""
     names = {number: name for name, number in model.numbers.items()}
-    for opcode, _, instruction in raw_instructions(code, model):
-        yield instruction.offset, f"{'':>8} offset {instruction.offset}: {names[opcode]} {instruction.arg}"
+    offsets = {instr.offset for instr in program.instrs}
+    texts: dict[int, str] = {}
+    folded: list[str] = []
+    for opcode, _, raw in raw_instructions(program.code, model):
+        folded.append(f"{raw.offset:>4} {names[opcode]} {raw.arg}")
+        if raw.offset in offsets:
+            texts[raw.offset] = ", ".join(folded)
+            folded.clear()
+    return texts

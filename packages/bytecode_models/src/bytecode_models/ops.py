@@ -99,11 +99,11 @@ class Op(IntEnum):
     # control; jumps say where in `target`
     JUMP = auto()  # ->
     JUMP_IF = auto()  # x -> ; jumps when x is a: true, false, none, not_none
-    # an iterator is as many stack items as an operand says: itself, then NULL (3.15)
+    RETURN = auto()  # x -> ; leaves the frame
+    # iteration; an iterator is as many stack items as an operand says: itself, then NULLs (3.15: one)
     GET_ITER = auto()  # x -> iterator(width b); a: loop, yield_from
     FOR_ITER = auto()  # it(a) -> it item; at the end jumps, with it dropped if b
     POP_ITER = auto()  # it(a) ->
-    RETURN = auto()  # x -> ; leaves the frame
     # exceptions
     RAISE = auto()  # [exception [cause]] -> ; a of them
     RERAISE = auto()  # exc -> ; with a: the instruction to blame is a below exc
@@ -113,9 +113,8 @@ class Op(IntEnum):
     ENTER_WITH = auto()  # manager -> exit entered; a: async, entered is an awaitable
     CALL_EXIT = auto()  # exit(a) … exc -> … exc result; b: self-or-NULL lies above exit
     # generators
-    # -> ; a: function yield yield_from await, generator_expression (its iterator isn't there yet); create_generator
-    # pushes what is sent first, behind what the stack holds already
-    START = auto()
+    START = auto()  # -> ; a: function yield yield_from await, generator_expression (which makes its iterator itself);
+    #                 create_generator: -> what is sent first; it takes the stack along
     YIELD = auto()  # x -> what is sent
     SEND = auto()  # it(a) x -> it yielded; at its end jumps: it result (result alone if b)
     END_SEND = auto()  # it(a) x -> x

@@ -158,7 +158,7 @@ class _Encoder:
         end = len(self.prefix)
         # A unit that is never run stands between the prefix and the original: it carries the line back.
         self._add(("JUMP_FORWARD", target // 2 + 1))
-        self.prefix += self.model.emit("NOP")
+        self._add(("NOP", 0), at=(original.co_firstlineno, None, None, None))
         names = tuple(f".live{n}" for n in range(self.extra))
         return original.replace(
             co_code=bytes(self.prefix) + original.co_code,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import CodeType
 from typing import Any, Final, NamedTuple
 
+from .image import Code
 from .ops import Op
 
 
@@ -14,7 +14,7 @@ class Raw:
 
     __slots__ = ("arg", "consts", "data", "end", "folded", "names", "numbers", "offset", "start")
 
-    def __init__(self, code: CodeType, numbers: Mapping[str, int]) -> None:
+    def __init__(self, code: Code, numbers: Mapping[str, int]) -> None:
         self.data = code.co_code
         self.numbers = numbers  # of the release's opcodes
         self.consts = code.co_consts

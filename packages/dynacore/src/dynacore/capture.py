@@ -357,7 +357,7 @@ class Capture:
             checks = [(source, *check) for source in machine.root.nodes() for check in source.checks.values()]
             logs.emit("guards", "\n".join(f"  {source}: {name} {argument!r}" for source, name, argument in checks))
         if logs.enabled("bytecode"):
-            logs.emit("bytecode", "\n".join(listing(decode(where.code), where.code)))
+            logs.emit("bytecode", "\n".join(listing(decode(where.code))))
 
 
 probe.find_watchable(_C)

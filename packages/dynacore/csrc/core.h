@@ -26,6 +26,7 @@ typedef struct {
     PyObject *data;
     PyObject *handlers; /* tuple of (class, Point, keep, push_exc, lasti) */
     PyObject *entries;  /* tuple of Entry, newest first; replaced, never changed */
+    Py_ssize_t last;    /* which of them took the last call */
     int line;    /* what a traceback shows */
     int handled; /* where in a state lies the exception that the frame is handling, -1: it handles none */
     char visible;

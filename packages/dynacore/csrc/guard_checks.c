@@ -204,6 +204,8 @@ check_holds(const Check *check, PyObject *object, Walk *walk)
         return PyFunction_Check(object) && PyFunction_GET_CODE(object) == check->value;
     case CHECK_UNBOUND_CELL:
         return PyCell_Check(object) && PyCell_GET(object) == NULL;
+    case CHECK_SHAPE:
+        return guard_shape_holds(check, object);
     case CHECK_TENSOR:
         Py_XSETREF(walk->found[walk->guards->n_handed + check->index], Py_NewRef(object));
         return 1;

@@ -37,7 +37,9 @@ static const Spec CHECKS[] = {
     {"func_code", CHECK_FUNC_CODE, ARG_OBJECT, 0},
     {"unbound_cell", CHECK_UNBOUND_CELL, ARG_NONE, 0},
     {"true", CHECK_TRUE, ARG_OBJECT, 1},
+    {"shape", CHECK_SHAPE, ARG_TUPLE, 0},
     {"tensor", CHECK_TENSOR, ARG_INDEX, 0},
+    {"state", CHECK_STATE, ARG_PAIR, 0},
     {"call0_is", CHECK_CALL0_IS, ARG_PAIR, 1},
     {"tensors", CHECK_TENSORS, ARG_OBJECT, 0},
     {"same", CHECK_SAME, ARG_INDEXES, 0},
@@ -239,6 +241,11 @@ parse_check_argument(Parser *parser, const Spec *spec, PyObject *argument, Check
         break;
     }
     check->value = Py_NewRef(argument);
+    if (spec->kind == CHECK_SHAPE) {
+        check->index = PyTuple_GET_SIZE(argument);
+        check->other = guard_parse_sizes(argument);
+        return check->other != NULL ? 0 : -1;
+    }
     return 0;
 }
 
@@ -257,6 +264,7 @@ parse_check(Parser *parser, const Node *node, PyObject *tuple, Check *check)
     if (parse_check_argument(parser, spec, PyTuple_GET_ITEM(tuple, 1), check) < 0) {
         return -1;
     }
+    parser->guards->n_states += check->kind == CHECK_STATE;
     if (check->kind == CHECK_TENSORS) {
         parser->has_checker = 1;
     }

@@ -56,15 +56,6 @@ node_holds(Node *node, PyObject *object, Walk *walk)
 }
 
 static int
-call_is_true(PyObject *callable, PyObject *const *args, Py_ssize_t n)
-{
-    PyObject *answer = PyObject_Vectorcall(callable, args, n, NULL);
-    int truth = answer != NULL ? PyObject_IsTrue(answer) : -1;
-    Py_XDECREF(answer);
-    return truth == 1;
-}
-
-static int
 relation_holds(const Check *check, PyObject *const *handed)
 {
     PyObject *args[8];
@@ -76,7 +67,7 @@ relation_holds(const Check *check, PyObject *const *handed)
     for (Py_ssize_t i = 0; i < n; i++) {
         room[i] = handed[PyLong_AsSsize_t(PyTuple_GET_ITEM(check->other, i))];
     }
-    int holds = call_is_true(check->value, room, n);
+    int holds = guard_call_is_true(check->value, room, n);
     if (room != args) {
         PyMem_Free(room);
     }
@@ -95,7 +86,7 @@ root_check_holds(const Check *check, Walk *walk)
         return equal;
     }
     case CHECK_TENSORS:
-        return call_is_true(check->value, handed + walk->guards->n_handed, walk->guards->n_batch);
+        return guard_tensors_hold(check, walk->guards, handed + walk->guards->n_handed);
     case CHECK_SAME:
         return handed[check->index] == handed[check->second];
     case CHECK_DIFFER:
@@ -145,6 +136,25 @@ roots_hold(Walk *walk)
     return 1;
 }
 
+/* What failed last time comes first: torch's state, or what lies below the roots. */
+static int
+state_and_roots_hold(Walk *walk)
+{
+    Guards *guards = walk->guards;
+    if (guards->state_is_suspect && !guard_state_holds(guards)) {
+        return 0;
+    }
+    if (!roots_hold(walk)) {
+        guards->state_is_suspect = 0;
+        return 0;
+    }
+    if (!guards->state_is_suspect) {
+        guards->state_is_suspect = !guard_state_holds(guards);
+        return !guards->state_is_suspect;
+    }
+    return 1;
+}
+
 /* A guard that fails by an exception is a miss; an interrupt is only postponed. */
 static void
 clear_exception(void)
@@ -163,7 +173,7 @@ guards_evaluate(Guards *guards, const State *state, PyObject **found)
     Walk walk = {.guards = guards, .state = state, .found = found, .alone = !guards->busy};
     memset(found, 0, (guards->n_handed + guards->n_batch) * sizeof(PyObject *));
     guards->busy = 1;
-    int holds = root_checks_hold(CHECK_CALL0_IS, CHECK_CALL0_IS, &walk) && roots_hold(&walk) &&
+    int holds = root_checks_hold(CHECK_CALL0_IS, CHECK_CALL0_IS, &walk) && state_and_roots_hold(&walk) &&
                 root_checks_hold(CHECK_TENSORS, CHECK_TENSORS, &walk) &&
                 root_checks_hold(CHECK_SAME, CHECK_INTS, &walk) && root_checks_hold(CHECK_REL, CHECK_REL, &walk);
     if (walk.alone) {
@@ -196,6 +206,7 @@ guards_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     guards->tree = Py_NewRef(tree);
     guards->n_handed = n_handed;
+    guards->state_is_suspect = 1;
     if (guards_parse(guards) < 0) {
         Py_DECREF(guards);
         return NULL;
@@ -240,6 +251,7 @@ guards_dealloc(Guards *guards)
         relation_free(guards->checks[i].relation);
     }
     Py_CLEAR(guards->tree);
+    PyMem_Free(guards->memory);
     PyMem_Free(guards->nodes);
     PyMem_Free(guards->children);
     PyMem_Free(guards->checks);

@@ -46,9 +46,11 @@ typedef enum {
     CHECK_FUNC_CODE,
     CHECK_UNBOUND_CELL,
     CHECK_TRUE,
+    CHECK_SHAPE,
     CHECK_TENSOR,
     CHECK_FIRST_OF_ROOT, /* from here on: only on the root */
-    CHECK_CALL0_IS = CHECK_FIRST_OF_ROOT,
+    CHECK_STATE = CHECK_FIRST_OF_ROOT,
+    CHECK_CALL0_IS,
     CHECK_TENSORS,
     CHECK_SAME,
     CHECK_DIFFER,
@@ -61,8 +63,8 @@ typedef struct Relation Relation;
 typedef struct {
     CheckKind kind;
     PyObject *value;          /* the object, name, key or callable of the check */
-    PyObject *other;          /* mro_is, call0_is: the object; rel: the tuple of handed indexes */
-    Py_ssize_t index, second; /* len, tensor: the number; same, differ: both handed indexes */
+    PyObject *other;          /* mro_is, state, call0_is: the object; rel: the tuple of handed indexes; shape: sizes */
+    Py_ssize_t index, second; /* len, tensor, shape: the number; same, differ: both handed indexes */
     Relation *relation;       /* ints */
 } Check;
 
@@ -93,6 +95,9 @@ typedef struct {
     Check *checks;
     Py_ssize_t slow; /* accessors and checks that run arbitrary Python code */
     Py_ssize_t walks, recordings, recalls;
+    Py_ssize_t n_states;        /* checks on torch's state */
+    struct TorchMemory *memory; /* what was read of torch when they, and the batch, last held */
+    char state_is_suspect;      /* they failed the last time: ask them first */
     char busy; /* a walk is in progress, so that one inside it may change nothing here */
     PyObject *weakrefs;
 } Guards;
@@ -124,6 +129,13 @@ PyObject *node_access(const Node *node, PyObject *parent, Walk *walk);
 Relation *relation_parse(PyObject *program, PyObject *indexes);
 void relation_free(Relation *relation);
 int relation_true(const Relation *relation, PyObject *const *handed);
+
+/* guard_torch.c */
+int guard_state_holds(Guards *guards);
+int guard_tensors_hold(const Check *check, Guards *guards, PyObject *const *tensors);
+int guard_shape_holds(const Check *check, PyObject *object);
+int guard_call_is_true(PyObject *callable, PyObject *const *args, Py_ssize_t n);
+PyObject *guard_parse_sizes(PyObject *shape);
 
 /* guard_checks.c */
 int check_holds(const Check *check, PyObject *object, Walk *walk);

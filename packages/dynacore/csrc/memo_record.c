@@ -210,6 +210,7 @@ is_arbitrary(const Check *check)
 {
     switch (check->kind) {
     case CHECK_TRUE:
+    case CHECK_SHAPE:
         return 1;
     case CHECK_EQ:
     case CHECK_HAS:

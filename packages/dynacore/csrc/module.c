@@ -1,6 +1,7 @@
 /* dynacore._C: the module. */
 #include "core.h"
 #include "cpython.h"
+#include "torch_memory.h"
 #include "watch.h"
 
 /* ---- UNBOUND and NULL ---- */
@@ -84,6 +85,10 @@ static PyMethodDef module_methods[] = {
      "peek(iterator) -> the item that comes next; IndexError at the end. For iterators over lists, tuples and ranges"},
     {"attribute_slots", module_attribute_slots, METH_O,
      "attribute_slots(type) -> (reads, writes): whether attributes are accessed by the generic algorithm"},
+    {"set_tensor_layout", module_set_tensor_layout, METH_O, "where a tensor's metadata lie, as dynacore.torch_memory found"},
+    {"set_state_readers", module_set_state_readers, METH_O, "how torch's state is read, as dynacore.torch_memory found"},
+    {"tensor_words", module_tensor_words, METH_O, "tensor_words(tensor) -> what is read of its metadata, or None"},
+    {"state_words", module_state_words, METH_NOARGS, "state_words() -> what is read of torch's state, or None"},
     {"set_watchable", module_set_watchable, METH_O,
      "set_watchable((dicts, instances, types)): what this interpreter tells about when it changes"},
     {"watchable", module_watchable, METH_NOARGS, "watchable() -> what set_watchable() got"},

@@ -167,6 +167,7 @@ point_add(Point *point, PyObject *entry)
         return NULL;
     }
     PyTuple_SET_ITEM(entries, 0, Py_NewRef(entry));
+    point->last = 0;
     for (Py_ssize_t i = 0; i < n; i++) {
         PyTuple_SET_ITEM(entries, i + 1, Py_NewRef(PyTuple_GET_ITEM(point->entries, i)));
     }

@@ -65,14 +65,20 @@ entry_takes(Entry *entry, State *state, PyObject **result)
     return held == GUARDS_HOLD;
 }
 
+/* The entry that took the last call comes first, then the newest ones. */
 static int
-some_entry_takes(const Point *point, State *state, PyObject **result)
+some_entry_takes(Point *point, State *state, PyObject **result)
 {
     PyObject *entries = Py_NewRef(point->entries);
+    Py_ssize_t n = PyTuple_GET_SIZE(entries), last = point->last < n ? point->last : 0;
     int taken = 0;
-    for (Py_ssize_t i = 0; !taken && i < PyTuple_GET_SIZE(entries); i++) {
-        Entry *entry = (Entry *)PyTuple_GET_ITEM(entries, i);
-        taken = entry->valid && entry_takes(entry, state, result);
+    for (Py_ssize_t i = 0; !taken && i < n; i++) {
+        Py_ssize_t at = i == 0 ? last : i - (i <= last);
+        Entry *entry = (Entry *)PyTuple_GET_ITEM(entries, at);
+        if (entry->valid) {
+            point->last = at; /* before it runs: a call inside may change the entries */
+            taken = entry_takes(entry, state, result);
+        }
     }
     Py_DECREF(entries);
     return taken;

@@ -31,6 +31,18 @@ class Watch:
 def set_watchable(kinds: tuple[bool, bool, bool], /) -> None:
     """Rely on watchers for dicts, dicts of instances, and classes. `dynacore.guards.probe` decides that."""
 
+def set_tensor_layout(layout: tuple[Any, ...] | None, /) -> None:
+    """Where a tensor's metadata lie in memory. `dynacore.torch_memory` finds that out; None: they aren't read."""
+
+def set_state_readers(readers: tuple[Any, ...] | None, /) -> None:
+    """How torch's state is read. `dynacore.torch_memory` finds that out; None: it isn't."""
+
+def tensor_words(tensor: Any, /) -> tuple[Any, ...] | None:
+    """What is read of a tensor: type, dtype and device, dispatch keys, requires_grad, sizes, strides; None: nothing."""
+
+def state_words() -> tuple[int, ...] | None:
+    """What is read of torch's state, in this thread. None: torch has to be asked."""
+
 def watchable() -> tuple[bool, bool, bool]:
     """What `set_watchable` got: nothing is watched before."""
 

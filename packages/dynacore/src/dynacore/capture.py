@@ -13,7 +13,7 @@ from typing import Any
 from bytecode_models import decode
 from bytecode_models.listing import listing
 
-from . import _C, logs, stats
+from . import _C, logs, stats, torch_memory
 from .artifacts import Artifact, Registry, conditions
 from .backends import call_backend
 from .config import config
@@ -361,6 +361,8 @@ class Capture:
 
 
 probe.find_watchable(_C)
+torch_memory.find_tensors()
+torch_memory.find_state()
 
 
 def state_names(point: Any) -> tuple[str, ...]:

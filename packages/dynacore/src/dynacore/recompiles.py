@@ -20,6 +20,7 @@ REMEDIES = {
     "func_code": "Create the function once, outside of what is called again and again.",
     "type": "Compile one function for each type, or convert the argument before the call.",
     "call0_is": "Set torch's modes once around the loop, not in turn from call to call.",
+    "state": "Set torch's modes once around the loop, not in turn from call to call.",
 }
 RAISE_LIMIT = "Or raise dynacore.config.recompile_limit."
 

@@ -5,8 +5,10 @@ What is slow to import is imported inside the function that needs it.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -76,6 +78,11 @@ disabled_torch_function = torch._C._disabled_torch_function_impl
 def is_plain(cls: type) -> bool:
     """Whether tensors of this class behave as torch.Tensor does."""
     return cls is torch.Tensor or cls is torch.nn.Parameter
+
+
+def body_address(tensor: torch.Tensor) -> int:
+    """Where in memory lies what torch keeps behind a tensor."""
+    return tensor._cdata
 
 
 def storage_key(tensor: torch.Tensor) -> int:
@@ -154,6 +161,54 @@ def tensor_checker(specs: Sequence[Any]) -> Callable[..., bool]:
     for spec in specs:
         spec.example = None  # the guard keeps metadata only, and so do we
     return guards.check
+
+
+def _library(name: str) -> ctypes.CDLL:
+    """A library of torch's, which is loaded already."""
+    return ctypes.CDLL(str(Path(torch.__file__).with_name("lib") / name))
+
+
+def thread_keys() -> tuple[int, bytes]:
+    """Library and name of the variable of each thread that holds the dispatch keys it includes and excludes.
+
+    Inference mode, autocast, functorch's transforms and dispatch modes are among them.
+    """
+    library, name = _library("libc10.so"), "_ZN3c104impl26raw_local_dispatch_key_setE"
+    getattr(library, name)
+    return library._handle, name.encode()
+
+
+def state_functions() -> tuple[tuple[int, int, int, int, int, bool], ...]:
+    """torch's functions that say what `torch_state_checks` ask for, for C to call.
+
+    Each is (address, first argument, two more arguments, mask of the result, whether it refers to a vector). None of
+    them can raise.
+    """
+    c10, cpu = _library("libc10.so"), _library("libtorch_cpu.so")
+
+    def at(library: ctypes.CDLL, name: str) -> int:
+        return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+
+    context = ctypes.CFUNCTYPE(ctypes.c_void_p)(at(cpu, "_ZN2at13globalContextEv"))() or 0
+    byte, word, cuda, matmul = 0xFF, 0xFFFFFFFF, 1, 3
+    of_context = (
+        ("23deterministicAlgorithmsEv", 0, 0),
+        ("31deterministicAlgorithmsWarnOnlyEv", 0, 0),
+        ("24allowFP16ReductionCuBLASEv", 0, 0),
+        ("24allowBF16ReductionCuBLASEv", 0, 0),
+        ("16float32PrecisionENS_14Float32BackendENS_9Float32OpE", cuda, matmul),
+    )
+    return (
+        (at(c10, "_ZN3c108GradMode10is_enabledEv"), 0, 0, 0, byte, False),
+        (at(c10, "_ZN3c1013InferenceMode10is_enabledEv"), 0, 0, 0, byte, False),
+        (at(c10, "_ZN3c1017get_default_dtypeEv"), 0, 0, 0, 0xFFFF, False),
+        (at(c10, "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv"), 0, 0, 0, word, False),
+        (at(cpu, "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv"), 0, 0, 0, word, False),
+        (at(cpu, "_ZN2at4impl22PythonTorchFunctionTLS18get_disabled_stateEv"), 0, 0, 0, word, False),
+        (at(cpu, "_ZN2at9functorch20getDynamicLayerStackEv"), 0, 0, 0, 2**64 - 1, True),
+        (at(cpu, "_ZN2at15get_num_threadsEv"), 0, 0, 0, word, False),
+        *((at(cpu, f"_ZNK2at7Context{name}"), context, a, b, byte, False) for name, a, b in of_context),
+    )
 
 
 # --- backends -----------------------------------------------------------------------------------------------------

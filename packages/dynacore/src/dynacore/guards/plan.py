@@ -17,7 +17,8 @@ from .twin import constants_equal, evaluate
 KINDS = {
     "is": "identity", "is_not": "identity", "type": "type", "eq": "value", "len": "length", "keys": "dict keys",
     "has": "dict key", "lacks": "dict key", "mro_is": "class attribute", "mro_lacks": "class attribute",
-    "func_code": "function", "unbound_cell": "cell", "true": "predicate", "tensor": "tensor", "call0_is": "state",
+    "func_code": "function", "unbound_cell": "cell", "true": "predicate", "tensor": "tensor",
+    "state": "state", "call0_is": "state",
     "same": "aliasing", "differ": "aliasing", "rel": "relation",
     "ints": "relation",
 }  # fmt: skip
@@ -77,7 +78,7 @@ class Facts:
         failure = evaluate(bound(tree, function), n_handed, state, names)[1]
         if failure is None:
             return None
-        if failure.name in ("tensor", "tensors"):
+        if failure.name in ("shape", "tensor", "tensors"):
             return self.other_tensor(state, function)
         code, line = self.lines.get(id(failure.node), (None, 0))
         where = (code.co_filename, line) if code is not None else None
@@ -106,7 +107,7 @@ class Plan:
         self.constraints: list[str] = []
         self.relations = self.relation_checks(relations)
         children = tuple(node for node in (self.node(child) for child in root.children.values()) if node is not None)
-        checks: list[tuple] = [("call0_is", pair) for pair in torch_state_checks()]
+        checks: list[tuple] = [("state", pair) for pair in torch_state_checks()]
         if self.tensors:
             checks.append(("tensors", tensor_checker(self.tensors)))
         checks += self.relations
@@ -155,12 +156,14 @@ class Plan:
     def node(self, source: Source) -> tuple | None:
         """The tuple of one source, or None when nothing below it matters."""
         children = tuple(node for node in map(self.node, source.children.values()) if node is not None)
-        checks = []
+        checks: list[tuple[str, Any]] = []
         for name, argument in source.checks.values():
             self.count(name)
             if name == "eq" and type(argument) in (int, float):
                 self.facts.scalars.append(Place(source, argument))
             if name == "tensor":
+                if source.steps[0][0] == "arg":  # the likeliest to differ is looked at before anything else
+                    checks.append(("shape", tuple(argument.shape)))
                 checks.append(("tensor", len(self.tensors)))
                 self.tensors.append(argument)
                 self.facts.tensors.append(Place(source, argument))

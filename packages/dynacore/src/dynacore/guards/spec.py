@@ -66,11 +66,13 @@ CHECKS: dict[str, Kind] = {
     "func_code": Kind("object", "a function with that code"),
     "unbound_cell": Kind("none", "an empty cell"),
     "true": Kind("object", "bool(argument(o))", slow=True),
+    "shape": Kind("tuple", "a tensor's sizes, None for any; it comes before `tensor` and only saves asking that"),
     "tensor": Kind("index", "its place in the batch that the root's `tensors` checks"),
 }
 """Checks of all nodes but the root."""
 
 ROOT_CHECKS: dict[str, Kind] = {
+    "state": Kind("pair", "(callable, object): callable() equals the object, and says something of torch's state"),
     "call0_is": Kind("pair", "(callable, object): callable() equals the object; tested first", slow=True),
     "tensors": Kind("object", "argument(*batch); tested after all other nodes"),
     "same": Kind("handed", "two handed objects are one"),

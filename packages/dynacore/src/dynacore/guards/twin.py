@@ -156,6 +156,10 @@ def _same_key(expected: Any, found: Any) -> bool:
     return expected is found or (is_constant(expected) and constants_equal(expected, found))
 
 
+def _has_sizes(obj: Any, sizes: tuple[int | None, ...]) -> bool:
+    return len(obj.shape) == len(sizes) and all(size in (None, now) for size, now in zip(sizes, obj.shape, strict=True))
+
+
 def _is_unbound_cell(obj: Any, _: Any) -> bool:
     return type(obj) is CellType and _cell_contents(obj, None) is _ABSENT
 
@@ -174,6 +178,7 @@ _CHECKS: dict[str, Callable[[Any, Any], Any]] = {
     "func_code": lambda obj, code: type(obj) is FunctionType and obj.__code__ is code,
     "unbound_cell": _is_unbound_cell,
     "true": lambda obj, predicate: predicate(obj),
+    "shape": _has_sizes,
     "tensor": lambda obj, _: True,
 }
 
@@ -239,6 +244,8 @@ def _check_text(name: str, argument: Any) -> str:
             return f"the code {argument.co_qualname}"
         case "unbound_cell":
             return "an empty cell"
+        case "shape":
+            return f"sizes {list(argument)}"
     return f"{describe(argument)} to be true"
 
 
@@ -275,7 +282,7 @@ class _Evaluation:
     def run(self, tree: Node) -> None:
         """Checks the root first, in the order that C does."""
         for name, argument in tree[2]:
-            if name == "call0_is":
+            if name in ("state", "call0_is"):
                 self._expect_call(argument)
         for child in tree[4]:
             self._enter(*self._start(child), child)

@@ -1,0 +1,269 @@
+/* Reading torch's memory. */
+#include "torch_memory.h"
+#include <dlfcn.h>
+#include <string.h>
+
+/* ---- tensors ---- */
+
+/* Places in the object that torch keeps behind a tensor, and in the one for its autograd, in words. */
+static struct {
+    PyTypeObject *plain, *parameter; /* types whose tensors behave as the memory says; NULL: nothing is known */
+    Py_ssize_t body;                 /* byte in the Python object, of the pointer to torch's */
+    Py_ssize_t n_dims, sizes, strides, autograd, kind, keys;
+    uint64_t kind_mask;
+    uint64_t autograd_class; /* first word of an autograd object that isn't a view's */
+    Py_ssize_t grad_fn;
+    Py_ssize_t requires_grad; /* byte */
+} layout;
+
+static const uint64_t *
+body_of(PyObject *tensor)
+{
+    PyTypeObject *type = Py_TYPE(tensor);
+    if (type != layout.plain && type != layout.parameter) {
+        return NULL;
+    }
+    const uint64_t *body = *(const uint64_t **)((char *)tensor + layout.body);
+    return layout.plain != NULL && body != NULL && body[layout.n_dims] <= MAX_DIMS ? body : NULL;
+}
+
+/* -1: that takes more than memory. */
+static int
+requires_grad(const uint64_t *body)
+{
+    const uint64_t *autograd = (const uint64_t *)body[layout.autograd];
+    if (autograd == NULL) {
+        return 0;
+    }
+    if (autograd[0] != layout.autograd_class) {
+        return -1;
+    }
+    return ((const char *)autograd)[layout.requires_grad] != 0 || autograd[layout.grad_fn] != 0;
+}
+
+int
+tensor_read(PyObject *tensor, TensorWords *words)
+{
+    const uint64_t *body = body_of(tensor);
+    int grad = body != NULL ? requires_grad(body) : -1;
+    if (grad < 0) {
+        return 0;
+    }
+    words->type = Py_TYPE(tensor);
+    words->kind = body[layout.kind] & layout.kind_mask;
+    words->keys = body[layout.keys];
+    words->requires_grad = (char)grad;
+    words->any_size = words->any_stride = 0;
+    words->n_dims = (int)body[layout.n_dims];
+    memcpy(words->sizes, body + layout.sizes, words->n_dims * sizeof(int64_t));
+    memcpy(words->strides, body + layout.strides, words->n_dims * sizeof(int64_t));
+    return 1;
+}
+
+int
+tensor_has(PyObject *tensor, const TensorWords *words)
+{
+    if (Py_TYPE(tensor) != words->type) {
+        return 0;
+    }
+    const uint64_t *body = body_of(tensor);
+    if (body == NULL || body[layout.n_dims] != (uint64_t)words->n_dims || body[layout.keys] != words->keys ||
+        (body[layout.kind] & layout.kind_mask) != words->kind) {
+        return 0;
+    }
+    const int64_t *sizes = (const int64_t *)body + layout.sizes, *strides = (const int64_t *)body + layout.strides;
+    for (int i = 0; i < words->n_dims; i++) {
+        if ((sizes[i] != words->sizes[i] && !(words->any_size >> i & 1)) ||
+            (strides[i] != words->strides[i] && !(words->any_stride >> i & 1))) {
+            return 0;
+        }
+    }
+    return requires_grad(body) == words->requires_grad;
+}
+
+int
+tensor_read_another(PyObject *tensor, TensorWords *words)
+{
+    TensorWords before = *words;
+    if (!tensor_read(tensor, words)) {
+        words->type = NULL;
+        return 0;
+    }
+    if (before.type == words->type && before.n_dims == words->n_dims) {
+        words->any_size = before.any_size;
+        words->any_stride = before.any_stride;
+        for (int i = 0; i < words->n_dims; i++) {
+            words->any_size |= (before.sizes[i] != words->sizes[i]) << i;
+            words->any_stride |= (before.strides[i] != words->strides[i]) << i;
+        }
+    }
+    return 1;
+}
+
+int
+tensor_has_other_sizes(PyObject *tensor, const int64_t *sizes, Py_ssize_t n_dims)
+{
+    const uint64_t *body = body_of(tensor);
+    if (body == NULL) {
+        return 0;
+    }
+    const int64_t *found = (const int64_t *)body + layout.sizes;
+    int differs = body[layout.n_dims] != (uint64_t)n_dims;
+    for (Py_ssize_t i = 0; !differs && i < n_dims; i++) {
+        differs = sizes[i] >= 0 && sizes[i] != found[i];
+    }
+    return differs;
+}
+
+/* ---- state ---- */
+
+/* How to read one word: a function of torch's that is called, or where a thread's own variable begins. */
+typedef struct {
+    uint64_t (*function)(void *, int, int);
+    void *self;
+    int first, second;
+    uint64_t mask; /* of the result */
+    int vector;    /* the result points to a vector: whether that is empty counts */
+} Reader;
+
+static Reader readers[MAX_STATE];
+static int n_readers;
+static void *keys_library;
+static const char *keys_name;
+static uint64_t autocast_mask, autocast_off; /* these bits of the second word are so while no autocast is on */
+static _Thread_local const uint64_t *thread_keys;
+
+int
+torch_state_read(uint64_t *words)
+{
+    if (n_readers == 0) {
+        return 0;
+    }
+    if (thread_keys == NULL && (thread_keys = dlsym(keys_library, keys_name)) == NULL) {
+        return 0;
+    }
+    words[0] = thread_keys[0];
+    words[1] = thread_keys[1];
+    if ((words[1] & autocast_mask) != autocast_off) {
+        return 0; /* which types it casts to is kept elsewhere */
+    }
+    for (int i = 0; i < n_readers; i++) {
+        const Reader *reader = &readers[i];
+        uint64_t word = reader->function(reader->self, reader->first, reader->second);
+        if (reader->vector) {
+            const uint64_t *ends = (const uint64_t *)word;
+            word = ends[1] - ends[0];
+        }
+        words[i + 2] = word & reader->mask;
+    }
+    return n_readers + 2;
+}
+
+/* ---- for Python ---- */
+
+PyObject *
+module_set_tensor_layout(PyObject *module, PyObject *given)
+{
+    (void)module;
+    if (given == Py_None) {
+        layout.plain = layout.parameter = NULL;
+        Py_RETURN_NONE;
+    }
+    PyTypeObject *plain, *parameter;
+    unsigned long long mask, class;
+    if (!PyArg_ParseTuple(given, "O!O!nnnnnnnKKnn", &PyType_Type, &plain, &PyType_Type, &parameter, &layout.body,
+                          &layout.n_dims, &layout.sizes, &layout.strides, &layout.autograd, &layout.kind, &layout.keys,
+                          &mask, &class, &layout.grad_fn, &layout.requires_grad)) {
+        return NULL;
+    }
+    layout.kind_mask = mask;
+    layout.autograd_class = class;
+    layout.plain = (PyTypeObject *)Py_NewRef(plain); /* they live as long as torch does */
+    layout.parameter = (PyTypeObject *)Py_NewRef(parameter);
+    Py_RETURN_NONE;
+}
+
+static int
+parse_reader(PyObject *given, Reader *reader)
+{
+    unsigned long long function, self, mask;
+    if (!PyArg_ParseTuple(given, "KKiiKp", &function, &self, &reader->first, &reader->second, &mask, &reader->vector)) {
+        return -1;
+    }
+    reader->function = (uint64_t(*)(void *, int, int))(uintptr_t)function;
+    reader->self = (void *)(uintptr_t)self;
+    reader->mask = mask;
+    return 0;
+}
+
+PyObject *
+module_set_state_readers(PyObject *module, PyObject *given)
+{
+    (void)module;
+    n_readers = 0;
+    if (given == Py_None) {
+        Py_RETURN_NONE;
+    }
+    unsigned long long library, mask, off;
+    const char *name;
+    PyObject *functions;
+    if (!PyArg_ParseTuple(given, "KyKKO!", &library, &name, &mask, &off, &PyTuple_Type, &functions)) {
+        return NULL;
+    }
+    if (PyTuple_GET_SIZE(functions) + 2 > MAX_STATE) {
+        return PyErr_Format(PyExc_ValueError, "at most %d readers", MAX_STATE - 2);
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(functions); i++) {
+        if (parse_reader(PyTuple_GET_ITEM(functions, i), &readers[i]) < 0) {
+            return NULL;
+        }
+    }
+    char *copy = strdup(name);
+    if (copy == NULL) {
+        return PyErr_NoMemory();
+    }
+    keys_name = copy;
+    keys_library = (void *)(uintptr_t)library;
+    autocast_mask = mask;
+    autocast_off = off;
+    n_readers = (int)PyTuple_GET_SIZE(functions);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+numbers(const int64_t *items, int n)
+{
+    PyObject *tuple = PyTuple_New(n);
+    for (int i = 0; tuple != NULL && i < n; i++) {
+        PyObject *number = PyLong_FromLongLong(items[i]);
+        if (number == NULL) {
+            Py_CLEAR(tuple);
+            break;
+        }
+        PyTuple_SET_ITEM(tuple, i, number);
+    }
+    return tuple;
+}
+
+PyObject *
+module_tensor_words(PyObject *module, PyObject *tensor)
+{
+    (void)module;
+    TensorWords words;
+    if (!tensor_read(tensor, &words)) {
+        Py_RETURN_NONE;
+    }
+    return Py_BuildValue("OKKNNN", words.type, (unsigned long long)words.kind, (unsigned long long)words.keys,
+                         PyBool_FromLong(words.requires_grad), numbers(words.sizes, words.n_dims),
+                         numbers(words.strides, words.n_dims));
+}
+
+PyObject *
+module_state_words(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    uint64_t words[MAX_STATE];
+    int n = torch_state_read(words);
+    return n > 0 ? numbers((int64_t *)words, n) : Py_NewRef(Py_None);
+}

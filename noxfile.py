@@ -138,6 +138,13 @@ def tox(session: nox.Session) -> None:
 
 
 @nox.session
+def port(session: nox.Session) -> None:
+    """Port to a CPython release: ``-- 3.16 PATH/TO/python`` says what is missing; docs/porting.md is the job."""
+    paths = [str(Path(path).resolve()) for path in ("packages/bytecode_models/src", "tests")]
+    session.run("python", "ci/port.py", *session.posargs, env={"PYTHONPATH": os.pathsep.join(paths)})
+
+
+@nox.session
 def valgrind(session: nox.Session) -> None:
     """The tests of the C module under valgrind's memcheck. They need no torch, which would take most of the time."""
     if shutil.which("valgrind") is None:

@@ -28,6 +28,10 @@ OTHER_EFFECT = {
     "RETURN_CONST": "nothing is left behind it",
     "RERAISE": "nothing is left behind it",
 }
+SLOT_OPERATIONS = {
+    Op.LOAD_LOCAL, Op.LOAD_LOCAL_CLEAR, Op.STORE_LOCAL, Op.DELETE_LOCAL, Op.MAKE_CELL, Op.LOAD_CELL, Op.LOAD_DEREF,
+    Op.STORE_DEREF, Op.DELETE_DEREF, Op.LOAD_CLASS_DEREF,
+}  # fmt: skip
 NEVER_FALLS_THROUGH = {
     "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS",
     "RERAISE",
@@ -52,8 +56,9 @@ def check(program, model, facts):
 class Listed:
     """A raw instruction as `dis` lists it."""
 
-    def __init__(self, offset, name, arg, target, effect, jump_effect):
+    def __init__(self, offset, name, arg, target, effect, jump_effect, named=()):
         self.offset, self.name, self.arg = offset, name, arg
+        self.named = [named] if isinstance(named, str) else [*named]
         self.target = None if name == "END_ASYNC_FOR" else target  # it has one for sys.monitoring (3.14)
         self.effect, self.jump_effect = effect, jump_effect
 
@@ -77,6 +82,8 @@ def check_instructions(program, groups, listed):
             before += raw.effect
             continue
         group = groups[raw.offset]
+        if raw.named:
+            assert operands(program, group) == raw.named, raw
         if raw.name not in OTHER_EFFECT:
             assert sum(map(effect, group)) == before + raw.effect, raw
         before = 0
@@ -92,6 +99,12 @@ def check_instructions(program, groups, listed):
             # END_FOR stands there for specialised forms, in 3.13 with a POP_TOP that drops the iterator.
             to += 2 if not group[jump].b or names[to].effect == -2 else 4
         assert program.resumption.starts[group[jump].target] == to, raw
+
+
+def operands(program, group):
+    """Names of the slots, else of what else the instructions name."""
+    slots = [program.names[instr.a] for instr in group if instr.op in SLOT_OPERATIONS]
+    return slots or [instr.a for instr in group if isinstance(instr.a, str)]
 
 
 def check_positions(program, runs):

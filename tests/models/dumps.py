@@ -14,6 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 DATA = HERE / "data"
 FLAGS = ("hasarg", "hasconst", "hasname", "haslocal", "hasfree", "hascompare", "hasjrel", "hasjabs")
+NAMED = {*dis.hasname, *dis.haslocal, *dis.hasfree}
 #: Operands at which stack effects are noted: all that fit into few bits, and large ones.
 OPERANDS = (*range(34), 64, 65, 128, 129, 255, 256, 257, 258, 1000)
 
@@ -80,11 +81,12 @@ def opcodes():
 
 
 def raw_facts(raw):
-    """[offset, name, operand, jump target, effect, effect of the jump]."""
+    """[offset, name, operand, jump target, effect, effect of the jump], and the names of what the operand numbers."""
     arg = raw.arg if raw.opcode >= dis.HAVE_ARGUMENT else None
     target = raw.argval if raw.opcode in dis.hasjrel else None
     both = [stack_effect(raw.opcode, arg, jump) for jump in (False, True)]
-    return [raw.offset, raw.opname, raw.arg or 0, target, *both]
+    named = raw.opcode in NAMED and isinstance(raw.argval, (str, tuple))
+    return [raw.offset, raw.opname, raw.arg or 0, target, *both, *([raw.argval] if named else [])]
 
 
 def code_facts(code):

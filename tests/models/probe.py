@@ -2,6 +2,8 @@
 
 from base64 import b64encode
 
+from models.agreement import SLOT_OPERATIONS
+
 from bytecode_models import Op
 from bytecode_models.decode import decode
 from bytecode_models.effects import effect
@@ -12,11 +14,6 @@ FAKE_NAMES = tuple(f"name{n}" for n in range(MANY))
 CONSTANTS = tuple(("constant", str(n)) for n in range(MANY))
 #: Folded into the instruction behind them: what the probe puts in front.
 PREFIXES = {"CALL_KW": "LOAD_CONST", "SET_FUNCTION_ATTRIBUTE": "MAKE_FUNCTION", "CALL": "PRECALL"}
-SLOT_OPERATIONS = {
-    Op.LOAD_LOCAL, Op.LOAD_LOCAL_CLEAR, Op.STORE_LOCAL, Op.DELETE_LOCAL, Op.MAKE_CELL, Op.LOAD_CELL, Op.LOAD_DEREF,
-    Op.STORE_DEREF, Op.DELETE_DEREF, Op.LOAD_CLASS_DEREF,
-}  # fmt: skip
-
 
 def is_local(instr):
     """Does it name a slot?"""
@@ -50,7 +47,7 @@ def meant(model, name):
     for arg in (0, 1, 2):
         try:
             return probe(model, name, arg)
-        except LookupError:
+        except ValueError:
             pass
     raise AssertionError(f"no operand of {name} means anything")
 
@@ -59,7 +56,7 @@ def group_of(model, name, arg):
     """The operations with their operands, None where the operand means nothing."""
     try:
         return [(i.op, i.a, i.b, i.c, i.target) for i in probe(model, name, arg)]
-    except LookupError:
+    except ValueError:
         return None
 
 
@@ -81,3 +78,15 @@ def counted(facts, name, at, jump):
     if found is None or PREFIXES.get(name) not in facts["effects"]:
         return found
     return found + counted(facts, PREFIXES[name], at, jump)
+
+
+def iterator_widths(model):
+    """For each opcode that has to do with iterators: of how many stack items it takes them to be."""
+    others = (Op.FOR_ITER, Op.POP_ITER, Op.SEND, Op.END_SEND, Op.THROW_CLEANUP)
+    operand = {Op.GET_ITER: "b"} | dict.fromkeys(others, "a")
+    return {
+        name: getattr(step, operand[step.op])
+        for name in model.numbers.keys() & model.rules.keys()
+        for step in model.rules[name]
+        if step.op in operand
+    }

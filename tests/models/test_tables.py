@@ -4,7 +4,7 @@ import sys
 
 import pytest
 from models import dumps
-from models.probe import CONSTANTS, FAKE_NAMES, group_of, is_local, meant
+from models.probe import CONSTANTS, FAKE_NAMES, group_of, is_local, iterator_widths, meant
 
 from bytecode_models import Op, UnsupportedVersion, current, model_for
 from bytecode_models.model import releases
@@ -119,6 +119,12 @@ def test_intrinsics(model, facts):
                 assert (name, step.a) == ("INTRINSIC_UNARY_POSITIVE", "+")
             else:
                 assert (f"INTRINSIC_{step.a(raw(number))}", step.b) == (name, arguments)
+
+
+def test_iterators_are_of_one_width(model):
+    widths = iterator_widths(model)
+    assert len(widths) >= 3
+    assert len({*widths.values()}) == 1
 
 
 def test_special_methods_and_constants(model, facts):

@@ -144,9 +144,12 @@ class _Decoder:
             if begin is None:
                 begin = raw.start
             self.index_at[raw.start] = self.index_at[raw.offset] = first
-            for step in rule:
-                if step.when is None or step.when(raw):
-                    self._add(step, raw, first)
+            try:
+                for step in rule:
+                    if step.when is None or step.when(raw):
+                        self._add(step, raw, first)
+            except LookupError:
+                raise ValueError(f"{self._place(raw.offset)} has operand {raw.arg}, which means nothing") from None
             count = len(self.drafts) - first
             if count:
                 self.resumption.starts += [begin] * count
@@ -169,13 +172,22 @@ class _Decoder:
     def _resolve(self) -> tuple[Instr, ...]:
         positions = list(self.code.co_positions())
         handlers = self._handlers()
-        index_at = self.index_at
         instrs = []
         for index, (op, a, b, c, target, offset) in enumerate(self.drafts):
             place = positions[offset // 2]
-            to = None if target is None else index_at[target]
+            to = None if target is None else self._index(offset, target)
             instrs.append(Instr(op, a, b, c, to, handlers.get(offset), place[0], offset, index, place))
         return tuple(instrs)
+
+    def _index(self, offset: int, target: int) -> int:
+        """The instruction to which the one at `offset` jumps."""
+        index = self.index_at.get(target)
+        if index is None:
+            raise ValueError(f"{self._place(offset)} jumps into an instruction")
+        return index
+
+    def _place(self, offset: int) -> str:
+        return f"opcode {self.code.co_code[offset]} at offset {offset} of {self.code!r}"
 
     def _handlers(self) -> dict[int, Handler]:
         found: dict[int, Handler] = {}

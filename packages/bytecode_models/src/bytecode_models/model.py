@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
-from typing import Any
 
 from .rules import Rule
 
@@ -44,16 +43,17 @@ class VersionModel:
         numbers: dict[str, int],
         caches: dict[str, int],
         rules: dict[str, Rule],
-        **changes: Any,
+        *,
+        internal: Iterable[str] = (),
     ) -> VersionModel:
-        """The model of the next release: `caches` and `rules` name what differs, opcodes without a number are gone."""
+        """The model of the next release: the arguments name what differs, and opcodes without a number are gone."""
         return replace(
             self,
             release=release,
             numbers=numbers,
+            internal=frozenset((*self.internal, *internal)) & numbers.keys(),
             caches={name: units for name, units in (self.caches | caches).items() if units and name in numbers},
             rules={name: rule for name, rule in self.rules.items() if name in numbers} | rules,
-            **changes,
         )
 
     def emit(self, name: str, arg: int = 0) -> bytes:

@@ -49,6 +49,4 @@ RULES = {
     "RESUME": one(Op.START, start_place),
 }
 
-INTERNAL = v314.MODEL.internal | {"TRACE_RECORD"}
-
-MODEL = v314.MODEL.successor((3, 15), NUMBERS, CACHES, RULES, internal=INTERNAL)
+MODEL = v314.MODEL.successor((3, 15), NUMBERS, CACHES, RULES, internal=("TRACE_RECORD",))

@@ -115,10 +115,19 @@ def check_positions(program, runs):
         assert instr.line == instr.positions[0]
 
 
+def covered(entries):
+    """The entry of the exception table for each offset that has one: the first one that covers it."""
+    found = {}
+    for entry in reversed(entries):
+        found.update(dict.fromkeys(range(entry[0], entry[1], 2), entry))
+    return found
+
+
 def check_handlers(program, entries):
     """Where exceptions go, from each instruction."""
+    by_offset = covered(entries)
     for instr in program.instrs:
-        entry = next((e for e in entries if e[0] <= instr.offset < e[1]), None)
+        entry = by_offset.get(instr.offset)
         assert (instr.handler is None) is (entry is None), instr
         if entry is not None:
             _, _, target, depth, lasti = entry
@@ -149,6 +158,7 @@ def walk(listed, entries):
     """The depth at each reachable offset."""
     following = dict(zip((raw.offset for raw in listed), listed[1:]))
     by_offset = {raw.offset: raw for raw in listed}
+    handlers = covered(entries)
     found, todo = {}, [(listed[0].offset, 0)]
     while todo:
         at, depth = todo.pop()
@@ -157,7 +167,7 @@ def walk(listed, entries):
             continue
         found[at] = depth
         raw = by_offset[at]
-        handler = next((e for e in entries if e[0] <= at < e[1]), None)
+        handler = handlers.get(at)
         if handler is not None:
             todo.append((handler[2], handler[3] + handler[4] + 1))
         if raw.target is not None:

@@ -58,6 +58,8 @@ class VersionModel:
 
     def emit(self, name: str, arg: int = 0) -> bytes:
         """One raw instruction with its EXTENDED_ARGs and empty caches."""
+        if arg < 256:
+            return bytes((self.numbers[name], arg)) + bytes(2 * self.caches.get(name, 0))
         extended = self.numbers["EXTENDED_ARG"]
         prefixes = [byte for shift in (24, 16, 8) if arg >> shift for byte in (extended, arg >> shift & 0xFF)]
         return bytes([*prefixes, self.numbers[name], arg & 0xFF]) + bytes(2 * self.caches.get(name, 0))

@@ -4,6 +4,7 @@ import contextlib
 import sys
 from collections import namedtuple
 from dataclasses import dataclass
+from pathlib import Path
 
 LOG = []
 
@@ -447,6 +448,16 @@ def long_jump(n):
     return value
 
 
+def shortcuts(items):
+    """What later releases run without the generator that it says."""
+    found = any(say("any", x) for x in items), all(say("all", x) for x in items)
+    made = tuple(x for x in items if say(x)), list(x + 1 for x in items), set(x for x in items)
+    try:
+        return found, made, tuple(1 // x for x in items)
+    except ZeroDivisionError as error:
+        return found, made, str(error)
+
+
 def deeply_nested(n):
     with Manager("a"), Manager("b", KeyError) as b:
         for i in range(n):
@@ -511,6 +522,20 @@ CASES = [
     (asserting, (3,)),
     (long_jump, (3,)),
     (deeply_nested, (2,)),
+    (shortcuts, ([2, 1],)),
+    (shortcuts, ([3, 0, 1],)),
     (Child.scaled, (Child(2), 3)),
     (Child.in_closure, (Child(2), 3)),
 ]  # fmt: skip
+
+
+def later_programs():
+    """Cases in the syntax of later releases, up to the running one."""
+    for path in sorted((Path(__file__).parent / "programs").glob("3.*.txt")):
+        if tuple(map(int, path.name.split(".")[:2])) <= sys.version_info[:2]:
+            names = {"say": say, "__name__": f"models.programs.{path.name}"}
+            exec(compile(path.read_text("utf-8"), str(path), "exec", dont_inherit=True), names)
+            yield from names["CASES"]
+
+
+CASES += later_programs()

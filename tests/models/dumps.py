@@ -114,9 +114,10 @@ def corpus():
     """(name, source) of everything that the release can compile."""
     for name in ("corpus.py", "corpus_generators.py"):
         yield name, (HERE / name).read_text("utf-8")
-    for path in sorted(HERE.glob("syntax/3.*.txt"), key=release_of):
-        if release_of(path) <= sys.version_info[:2]:
-            yield f"syntax/{path.name}", path.read_text("utf-8")
+    for folder in ("syntax", "programs"):
+        for path in sorted((HERE / folder).glob("3.*.txt"), key=release_of):
+            if release_of(path) <= sys.version_info[:2]:
+                yield f"{folder}/{path.name}", path.read_text("utf-8")
 
 
 def release_of(path):

@@ -1,6 +1,7 @@
 """What the reference interpreter does for each operation that neither jumps nor handles an exception."""
 
 import builtins
+import importlib
 import operator
 from collections.abc import Mapping, Sequence
 from types import CellType, FunctionType
@@ -15,6 +16,11 @@ IN_PLACE = {symbol: "i" + name.rstrip("_") for symbol, name in BINARY.items()}
 COMPARE = {"<": "lt", "<=": "le", "==": "eq", "!=": "ne", ">": "gt", ">=": "ge"}
 UNARY = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}
 
+
+
+def templatelib():
+    """The module of 3.14's templates."""
+    return importlib.import_module("string.templatelib")
 
 
 class Steps:
@@ -112,13 +118,7 @@ class Steps:
     # names
 
     def load_global(self, instr):
-        names = self.function.__globals__
-        if instr.a in names:
-            self.stack.append(names[instr.a])
-        elif hasattr(builtins, instr.a):
-            self.stack.append(getattr(builtins, instr.a))
-        else:
-            raise NameError(f"name '{instr.a}' is not defined")
+        self.stack.append(eval(instr.a, self.function.__globals__))  # which also does what is imported lazily (3.15)
 
     def store_global(self, instr):
         self.function.__globals__[instr.a] = self.stack.pop()
@@ -224,6 +224,16 @@ class Steps:
     def build_slice(self, n):
         self.stack.append(slice(*self.pop(n)))
 
+    def build_template(self, instr):
+        strings, interpolations = self.pop(2)
+        pairs = zip(strings, (*interpolations, None))
+        self.stack.append(templatelib().Template(*(part for pair in pairs for part in pair if part is not None)))
+
+    def build_interpolation(self, instr):
+        value, text, *spec = self.pop(3 if instr.b else 2)
+        conversion = {None: None, "str": "s", "repr": "r", "ascii": "a"}[instr.a]
+        self.stack.append(templatelib().Interpolation(value, text, conversion, *spec))
+
     def append(self, instr):
         if instr.a == "dict":
             key, value = self.pop(2)
@@ -241,7 +251,10 @@ class Steps:
                 function = next(item for item in reversed(self.stack) if callable(item))
                 raise TypeError(f"{function.__module__}.{function.__qualname__}() got multiple values for keyword "
                                 f"argument '{twice}'")  # fmt: skip
-        {"list": list.extend, "set": set.update}.get(instr.a, dict.update)(owner, items)
+        # A display's own iteration has its own messages.
+        {"list": lambda: owner.extend([*items]), "set": lambda: owner.update({*items})}.get(
+            instr.a, lambda: owner.update(items)
+        )()
 
     def unpack(self, instr):
         # The interpreter's own unpacking has its own messages.

@@ -53,10 +53,10 @@ class Op(IntEnum):
     DELETE_DEREF = auto()  # -> ; empty raises
     LOAD_CLASS_DEREF = auto()  # [dict if b] -> dict (without b: the frame's locals) item or contents of cell a
     # names
-    LOAD_GLOBAL = auto()  # -> globals or builtins a
+    LOAD_GLOBAL = auto()  # -> globals or builtins a; an import that is still lazy (3.15) is done now
     STORE_GLOBAL = auto()  # x ->
     DELETE_GLOBAL = auto()  # ->
-    LOAD_NAME = auto()  # -> the frame's locals, globals or builtins a
+    LOAD_NAME = auto()  # -> the frame's locals, globals or builtins a; as LOAD_GLOBAL
     STORE_NAME = auto()  # x ->
     DELETE_NAME = auto()  # ->
     LOAD_CLASS_GLOBAL = auto()  # dict -> its item a, or globals or builtins a

@@ -1,24 +1,43 @@
-"""The place of dynacore's GPU backend. It generates no code yet, says so, and registers nothing."""
+"""dynacore's GPU backend: captured graphs as few Triton kernels around ATen's matrix products.
 
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+    dynacore.compile(f, backend="gpu")
 
-from dynacore.errors import BackendError
+Importing this package registers the backend; where it is installed, its entry point does.
+"""
 
-__all__ = ["BackendUnavailable", "available", "compile"]
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+import dynacore
 
-class BackendUnavailable(BackendError):
-    """This backend was asked to compile where it can't."""
+from .config import config
+from .errors import BackendUnavailable, CompileFailure
+from .report import GraphReport, clear_reports, reports
+
+__all__ = [
+    "BackendUnavailable", "CompileFailure", "GraphReport", "available", "clear_reports", "compile", "config", "reports",
+]  # fmt: skip
 
 
 def available() -> bool:
-    """Whether `compile` can generate code on this machine."""
-    return False
+    """Whether kernels can run here: Triton is there, and a GPU, or Triton's interpreter was asked for."""
+    import torch
+
+    from .runtime.device import interpreting, triton_missing
+
+    return triton_missing() is None and (torch.cuda.is_available() or interpreting())
 
 
-def compile(graph_module: Callable[..., Any], example_inputs: Sequence[Any]) -> NoReturn:
-    """Refuse to compile. Its signature is that of a backend, so passing it to compile gives this error."""
-    raise BackendUnavailable(
-        "backend_gpu generates no code yet; use backend='inductor', which hands the graphs to PyTorch's code generator"
-    )
+def compile(
+    graph_module: Any,
+    example_inputs: Sequence[Any],
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Callable[..., Any]:
+    """Compile a graph, as `dynacore.compile(backend="gpu")` asks for. `docs/backend_gpu.md` has modes and settings."""
+    from .backend import compile as compile_graph
+
+    return compile_graph(graph_module, example_inputs, mode, options)
+
+
+dynacore.register_backend(compile, name="gpu")

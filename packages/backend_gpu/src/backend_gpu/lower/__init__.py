@@ -1,0 +1,1 @@
+"""From a graph of ATen operations to a graph of `ir.nodes`."""

@@ -1,0 +1,208 @@
+"""The program of a graph: Python source that allocates, launches kernels and calls ATen, one line for each step."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from .ir.index import Expr, Index
+from .ir.loops import Loops
+from .ir.nodes import Node, Ref
+from .lower.memory import same_strides, strided
+from .render.text import IndexText
+from .schedule.buffers import Plan
+from .schedule.plan import Schedule, Step
+
+OUT_VARIANTS = {
+    torch.ops.aten.mm.default: "mm.out",
+    torch.ops.aten.bmm.default: "bmm.out",
+    torch.ops.aten.addmm.default: "addmm.out",
+    torch.ops.aten.baddbmm.default: "baddbmm.out",
+}
+"""ATen operations that write into memory that the program has allocated."""
+
+RESERVED = {"args", "aten", "torch", "empty", "view", "expect", "run", "device"}
+
+
+@dataclass
+class ProgramText:
+    """The source of a program. `constants` are the objects that it names; `kernels` the launchers it needs, by name."""
+
+    text: str
+    constants: dict[str, Any]
+    kernels: dict[str, Loops] = field(default_factory=dict)
+
+
+def write_program(schedule: Schedule, plan: Plan, name_kernel: Callable[[Loops], tuple[str, bool]]) -> ProgramText:
+    """The program of a schedule. `name_kernel` gives the launcher of a kernel, and whether it has a finishing step."""
+    return _Writer(schedule, plan, name_kernel).write()
+
+
+class _Writer:
+    def __init__(self, schedule: Schedule, plan: Plan, name_kernel: Callable[[Loops], tuple[str, bool]]):
+        self.schedule, self.plan, self.name_kernel = schedule, plan, name_kernel
+        self.graph = schedule.graph
+        self.lines: list[str] = []
+        self.constants: dict[str, Any] = {"device": self.graph.device}
+        self.names: dict[Node, str] = {}
+        self._taken = set(RESERVED)
+        self.index = IndexText({})
+        self.kernels: dict[str, Loops] = {}
+
+    def write(self) -> ProgramText:
+        self._inputs()
+        for number, step in enumerate(self.schedule.steps):
+            for node, source in self.plan.allocate[number]:
+                self._allocate(node, source)
+                if source is not None and source not in map(self.plan.home, step.reads):
+                    self.lines.append(f"del {self.names.pop(source)}")
+            if step.kernel is not None:
+                self._kernel(step.kernel)
+            else:
+                self._extern(step)
+            dead = [self.names[node] for node in self.plan.dead[number] if node in self.names]
+            if dead:
+                self.lines.append(f"del {', '.join(sorted(dead))}")
+        outputs = ", ".join(self._output(value) for value in self.graph.outputs)
+        self.lines.append(f"return [{outputs}]")
+        text = "def run(args):\n" + "".join(f"    {line}\n" for line in self.lines)
+        return ProgramText(text, self.constants, self.kernels)
+
+    def name(self, node: Node) -> str:
+        """The variable of a tensor."""
+        if node not in self.names and "constant" in node.attrs:
+            self.names[node] = self.constant(node.attrs["constant"], node.name)
+        if node not in self.names:
+            base = re.sub(r"\W", "_", node.name) or "t"
+            base = f"{base}_" if keyword.iskeyword(base) or base in self.constants else base
+            name, count = base, 1
+            while name in self._taken:
+                name, count = f"{base}_{count}", count + 1
+            self._taken.add(name)
+            self.names[node] = name
+        return self.names[node]
+
+    def _inputs(self) -> None:
+        names = []
+        for position, value in enumerate(self.graph.inputs):
+            names.append(self.name(value) if isinstance(value, Node) else f"number{position}")
+        if names:
+            self.lines.append(f"{', '.join(names)}{',' if len(names) == 1 else ''} = args")
+        self.lines.append("args.clear()")
+        for symbol, (position, dimension) in self.graph.sizes.items():
+            where = names[position] if dimension < 0 else f"{names[position]}.shape[{dimension}]"
+            self.lines.append(f"{symbol} = {where}")
+
+    def sizes(self, values: tuple[Index, ...]) -> str:
+        """A tuple of sizes as source."""
+        inner = ", ".join(map(self.index.write, values))
+        return f"({inner},)" if len(values) == 1 else f"({inner})"
+
+    def constant(self, value: Any, hint: str) -> str:
+        """A name for an object that can't be written down."""
+        for name, known in self.constants.items():
+            if known is value:
+                return name
+        name = re.sub(r"\W", "_", hint)
+        while name in self.constants or name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        self.constants[name] = value
+        return name
+
+    def _allocate(self, node: Node, source: Node | None) -> None:
+        shape, strides = self.sizes(node.shape), self.sizes(node.layout())
+        name = self.name(node)
+        if source is None:
+            self.lines.append(f"{name} = empty({shape}, {strides}, dtype={node.dtype}, device=device)")
+        elif source.shape == node.shape and same_strides(node.shape, source.layout(), node.layout()):
+            self.lines.append(f"{name} = {self.names[source]}  # its memory is free again")
+        else:
+            self.lines.append(f"{name} = view({self.names[source]}, {shape}, {strides}, 0)  # its memory is free again")
+
+    def _kernel(self, kernel: Loops) -> None:
+        launcher, _ = self.name_kernel(kernel)
+        self.kernels.setdefault(launcher, kernel)
+        tensors = [self.name(self.plan.home(buffer)) for buffer in kernel.buffers]
+        numbers = [self.index.write(kernel.x), *kernel.symbols]
+        line = f"{launcher}({', '.join([*tensors, *numbers])})"
+        if kernel.x == 0 or (kernel.r == 0 and not any(s.op == "reduce" for s in kernel.stmts)):
+            line = f"# nothing to do: {line}"
+        elif isinstance(kernel.x, Expr):
+            self.lines.append(f"if {numbers[0]} > 0:")
+            line = f"    {line}"
+        self.lines.append(line)
+
+    def operand(self, node: Node) -> str:
+        """A tensor for ATen or for the caller: a variable, or a view of one."""
+        node = self.plan.home(node)
+        if node in self.names:
+            return self.names[node]
+        found = strided(node)
+        assert found is not None, node.text()
+        base, strides, offset = found
+        base_name = self.name(self.plan.home(base))
+        return f"view({base_name}, {self.sizes(node.shape)}, {self.sizes(strides)}, {self.index.write(offset)})"
+
+    def _extern(self, step: Step) -> None:
+        node = step.extern
+        assert node is not None
+        target = node.attrs["target"]
+        arguments = [self._argument(value, node) for value in node.attrs["args"]]
+        arguments += [f"{key}={self._argument(value, node)}" for key, value in node.attrs["kwargs"].items()]
+        items = list(step.writes)
+        if target in OUT_VARIANTS and len(items) == 1 and self.plan.preallocated(items[0]):
+            self.lines.append(f"aten.{OUT_VARIANTS[target]}({', '.join(arguments)}, out={self.name(items[0])})")
+            return
+        function = self.constant(target, str(target).replace(".", "_"))
+        call = f"{function}({', '.join(arguments)})"
+        if not node.attrs["many"]:
+            call = f"({call},)"
+        results = "results" if len(items) != 1 else None
+        if results:
+            self.lines.append(f"results = {call}")
+        for item in items:
+            value = f"{results or call}[{item.attrs['which']}]"
+            shape, strides = self.sizes(item.shape), self.sizes(item.layout())
+            self.lines.append(f"{self.name(item)} = expect({value}, {shape}, {strides})")
+        if results:
+            self.lines.append("del results")
+
+    def _argument(self, value: Any, node: Node) -> str:
+        if isinstance(value, Ref):
+            return self.operand(node.inputs[value.position])
+        if isinstance(value, (list, tuple)):
+            return f"[{', '.join(self._argument(item, node) for item in value)}]"
+        if isinstance(value, Expr):
+            return self.index.write(value)
+        if isinstance(value, (bool, int, str)) or value is None:
+            return repr(value)
+        if isinstance(value, float):
+            return repr(value) if value == value and abs(value) != float("inf") else f'float("{value}")'
+        return self.constant(value, f"const_{type(value).__name__}")
+
+    def _output(self, value: Any) -> str:
+        if isinstance(value, Node):
+            return self.operand(value)
+        if isinstance(value, Expr):
+            return self.index.write(value)
+        return repr(value) if isinstance(value, (int, float, bool)) or value is None else self.constant(value, "const")
+
+
+def view(base: torch.Tensor, size: Any, stride: Any, offset: int) -> torch.Tensor:
+    """Another view of a tensor's memory, from `offset` elements behind its start."""
+    return torch.as_strided(base, size, stride, base.storage_offset() + offset)
+
+
+def expect(value: torch.Tensor, size: Any, stride: Any) -> torch.Tensor:
+    """What ATen returned, laid out as the kernels expect it."""
+    if value.stride() == stride or 0 in size:
+        return value
+    if all(s == 1 or a == b for s, a, b in zip(size, value.stride(), stride)):
+        return value
+    return torch.empty_strided(size, stride, dtype=value.dtype, device=value.device).copy_(value)

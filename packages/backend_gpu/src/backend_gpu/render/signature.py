@@ -1,0 +1,28 @@
+"""What two kernels have in common if one source serves both: everything but names and the number of rows."""
+
+from __future__ import annotations
+
+from ..ir.index import Expr
+from ..ir.loops import Loops
+from ..ir.nodes import freeze
+from .tiles import Tile, needs_64_bits
+
+
+def signature(kernel: Loops, tile: Tile) -> str:
+    """A text that is equal for kernels with the same body; tensors are numbered by their place among the parameters."""
+    numbers = {buffer: position for position, buffer in enumerate(kernel.buffers)}
+    even = tile.x == 1 or isinstance(kernel.x, int) and kernel.x % tile.x == 0
+    lines = [f"{kernel.form} {kernel.r} {kernel.persistent} {tile} {even} {needs_64_bits(kernel)}"]
+    lines += [str(buffer.dtype) for buffer in kernel.buffers]
+    for stmt in kernel.stmts:
+        attrs = []
+        for key, value in stmt.attrs.items():
+            attrs.append((key, numbers[value] if key == "buffer" else _text(value)))
+        lines.append(f"{stmt.op} {stmt.args} {stmt.dtype} {stmt.dims} {stmt.stage} {stmt.finish} {attrs}")
+    return "\n".join(lines)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_text, value))})"
+    return str(value) if isinstance(value, (int, Expr)) else str(freeze(value))

@@ -1,0 +1,147 @@
+"""The source of one kernel: parameters, the variables x and r, and the body in the order of its passes over r."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from ..ir.index import Atom, Div, Index, Mod, of_atom, variables
+from ..ir.loops import Loops, R, Stmt, X, indices
+from .body import Body
+from .text import POINTERS, IndexText
+from .tiles import Tile, needs_64_bits
+
+HEADER = '''import triton
+import triton.language as tl
+
+from backend_gpu.render import mathlib as math
+
+
+@triton.jit
+'''
+
+
+@dataclass
+class Source:
+    """A kernel as text. `parameters` are (name, Triton type) in order; constexprs follow with their values."""
+
+    name: str
+    text: str
+    parameters: list[tuple[str, str]]
+    constexprs: dict[str, int]
+    tile: Tile
+    partials: int = 0
+    """How many numbers a program leaves for the last one, which finishes the kernel; 0: there is no such step."""
+    grid_x: int = 1
+    checks: bool = False
+    symbols: list[str] = field(default_factory=list)
+
+
+def render(kernel: Loops, tile: Tile) -> Source:
+    """The Triton source of a kernel for one tile."""
+    return Writer(kernel, tile).source()
+
+
+class Writer:
+    """Writes one kernel. `lines` is the body so far."""
+
+    def __init__(self, kernel: Loops, tile: Tile):
+        self.kernel, self.tile = kernel, tile
+        self.wide = needs_64_bits(kernel)
+        self.x_even = tile.x == 1 or isinstance(kernel.x, int) and kernel.x % tile.x == 0
+        self.r_even = isinstance(kernel.r, int) and kernel.r > 0 and kernel.r % tile.r == 0
+        self.pointers = self._pointer_names()
+        self.index = IndexText({})
+        self.lines: list[str] = []
+        self.two = kernel.form != "pointwise"
+        self.body = Body(self)
+
+    def _pointer_names(self) -> dict[object, str]:
+        names: dict[object, str] = {}
+        for buffer in self.kernel.buffers:
+            name = re.sub(r"\W", "_", buffer.name)
+            while f"{name}_ptr" in names.values():
+                name += "_"
+            names[buffer] = f"{name}_ptr"
+        return names
+
+    def source(self) -> Source:
+        kernel = self.kernel
+        self._variables()
+        self.body.write()
+        partials = self.body.partials
+        symbols = kernel.symbols
+        parameters = [(self.pointers[buffer], POINTERS[buffer.dtype]) for buffer in kernel.buffers]
+        size = "i64" if self.wide else "i32"
+        parameters.append(("xnumel", size))
+        parameters += [(name, size) for name in symbols]
+        if partials:
+            parameters += [("partials_ptr", "*fp64" if self.body.wide_partials else "*fp32"), ("counter_ptr", "*i32")]
+        constexprs = {"XBLOCK": self.tile.x}
+        if self.two:
+            constexprs["RBLOCK"] = self.tile.r
+        names = [name for name, _ in parameters] + [f"{name}: tl.constexpr" for name in constexprs]
+        title = f'    """{self._title()}"""\n'
+        lines = "\n".join(f"    {line}" for line in self.lines)
+        text = f"{HEADER}def {kernel.name}({', '.join(names)}):\n{title}{lines}"
+        return Source(kernel.name, text + "\n", parameters, constexprs, self.tile, partials,
+                      checks=any(stmt.op == "check" for stmt in kernel.stmts), symbols=symbols)  # fmt: skip
+
+    def _title(self) -> str:
+        where = ", ".join(self.kernel.where[:6])
+        shape = "elements" if self.kernel.form == "pointwise" else f"rows of {self.kernel.r}"
+        return f"One program: {self.tile.x} {shape}." + (f" From {where}." if where else "")
+
+    def _variables(self) -> None:
+        """x and r, their masks, and the parts of indices that stand in several places."""
+        start = "tl.program_id(0).to(tl.int64)" if self.wide else "tl.program_id(0)"
+        x = f"{start} * XBLOCK + tl.arange(0, XBLOCK)"
+        self.lines.append(f"x = ({x})[:, None]" if self.two else f"x = {x}")
+        if not self.x_even:
+            self.lines.append("x_in = x < xnumel")
+        if self.two and self.tile.persistent:
+            self.lines.append("r = tl.arange(0, RBLOCK)[None, :]")
+            if not self.r_even:
+                self.lines.append(f"r_in = r < {self.rows_end()}")
+        self.name_parts(X)
+
+    def rows_end(self) -> str:
+        """The length of a row as source."""
+        return self.index.write(self.kernel.r)
+
+    def name_parts(self, dims: int) -> None:
+        """Give a name to each division and remainder of the loop variables (of x alone, or of r)."""
+        for stmt in self.kernel.stmts:
+            for value in indices(stmt):
+                self._name_atoms(value, dims)
+
+    def _name_atoms(self, value: Index, dims: int) -> None:
+        if isinstance(value, int):
+            return
+        for monomial in value.terms:
+            for atom in monomial:
+                if isinstance(atom, (Div, Mod)) and atom not in self.index.parts and self._dims(atom) == dims:
+                    self._name_atoms(atom.value, dims)
+                    text = self.index.atom(atom)
+                    letter = "x" if dims == X else "r"
+                    name = f"{letter}{sum(part.startswith(letter) for part in self.index.parts.values())}"
+                    self.lines.append(f"{name} = {text[1:-1]}")
+                    self.index.parts[atom] = name
+
+    @staticmethod
+    def _dims(atom: Atom) -> int:
+        names = {v.name for v in variables(of_atom(atom))}
+        if any(name.startswith("v") for name in names):
+            return -1
+        return (X if "x" in names else 0) | (R if "r" in names else 0)
+
+    def mask(self, stmt: Stmt, dims: int, guards: tuple[tuple[Index, Index, Index], ...]) -> list[str]:
+        """The conditions of an access that covers these dimensions."""
+        conditions = []
+        if dims & X and not self.x_even and not stmt.finish:
+            conditions.append("x_in")
+        if dims & R and not self.r_even:
+            conditions.append("r_in")
+        return conditions + self.index.condition(guards)
+
+

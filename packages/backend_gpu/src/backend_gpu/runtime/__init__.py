@@ -1,0 +1,1 @@
+"""Loading kernels, launching them, and running a compiled program."""

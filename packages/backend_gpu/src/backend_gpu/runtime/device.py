@@ -1,0 +1,81 @@
+"""What the runtime asks of a device, as narrow as it can be, and the two devices there are."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Protocol
+
+import torch
+
+from ..errors import BackendUnavailable
+from ..render.source import Source
+from .loading import load
+
+
+class Device(Protocol):
+    """Runs kernels. `prepare` gives the callable that launches one: `launch(grid, *arguments)`."""
+
+    interpreted: bool
+
+    def prepare(self, source: Source) -> Any:
+        """A launcher for a kernel."""
+        ...
+
+    def stream_key(self) -> int:
+        """Identifies the stream that kernels are launched on now."""
+        ...
+
+
+class Interpreter:
+    """Runs kernels one program after the other, on CPU tensors, under Triton's interpreter."""
+
+    interpreted = True
+
+    def prepare(self, source: Source) -> Any:
+        function = load(source)
+        constexprs = source.constexprs
+
+        def launch(grid: int, *arguments: Any) -> None:
+            function[(grid,)](*arguments, **constexprs)
+
+        return launch
+
+    def stream_key(self) -> int:
+        return 0
+
+
+def interpreting() -> bool:
+    """Whether the user asked for Triton's interpreter."""
+    return os.environ.get("TRITON_INTERPRET", "0") not in ("", "0", "false", "False")
+
+
+def triton_missing() -> str | None:
+    """Why Triton can't be used, or None."""
+    try:
+        import triton  # noqa: F401
+    except ImportError as error:
+        return f"Triton can't be imported ({error}); install triton, or use backend='inductor' or 'eager'"
+    return None
+
+
+def device_for(device: torch.device) -> Device:
+    """The device that kernels for tensors on `device` run on. Raises `BackendUnavailable` with what to do."""
+    if (missing := triton_missing()) is not None:
+        raise BackendUnavailable(missing)
+    if device.type == "cpu":
+        if not interpreting():
+            raise BackendUnavailable(
+                "backend 'gpu' got CPU tensors. Move the model and its inputs to a GPU; or set the environment "
+                "variable TRITON_INTERPRET=1 before Triton is imported, to run the kernels under Triton's interpreter "
+                "(slow, for tests)"
+            )
+        from ..render.mathlib import INTERPRETED
+
+        if not INTERPRETED:
+            raise BackendUnavailable("TRITON_INTERPRET=1 was set after Triton had been imported; set it before that")
+        return Interpreter()
+    if device.type == "cuda":
+        from .gpu import Gpu
+
+        return Gpu(device)
+    raise BackendUnavailable(f"backend 'gpu' runs on CUDA and ROCm devices, not on {device.type!r}")

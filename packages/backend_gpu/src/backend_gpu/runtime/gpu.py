@@ -1,0 +1,89 @@
+"""CUDA and ROCm devices: kernels compiled for what is there, launched with what Triton's launcher needs and no more."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import torch
+
+from .. import torch_api
+from ..errors import CompileFailure
+from ..render.source import Source
+from .compiling import ALIGNED, compile_request, request
+from .workers import Workers
+
+_workers: Workers | None = None
+_lock = threading.Lock()
+
+
+def workers() -> Workers:
+    """The pool of this process."""
+    global _workers
+    with _lock:
+        if _workers is None:
+            _workers = Workers()
+        return _workers
+
+
+class Gpu:
+    """One GPU."""
+
+    interpreted = False
+
+    def __init__(self, device: torch.device):
+        from triton.runtime import driver
+
+        self.device = device
+        self.index = device.index if device.index is not None else torch.cuda.current_device()
+        target = driver.active.get_current_target()
+        self.target = (target.backend, target.arch, target.warp_size)
+
+    def stream_key(self) -> int:
+        return torch_api.current_raw_stream(self.index)
+
+    def prepare(self, source: Source) -> Any:
+        return GpuLauncher(self, source)
+
+    def warm(self, sources: list[Source]) -> None:
+        """Compile kernels at the same time in other processes; this process then finds them in Triton's cache."""
+        wanted = [request(source, self.target, usual_divisible(source)) for source in sources]
+        if len(wanted) > 1:
+            workers().compile_all(wanted)
+
+
+def usual_divisible(source: Source) -> tuple[int, ...]:
+    """What is divisible by 16 for tensors that the allocator made: all pointers."""
+    return tuple(position for position, (_, kind) in enumerate(source.parameters) if kind.startswith("*"))
+
+
+class GpuLauncher:
+    """Launches one kernel. A variant is compiled for each pattern of aligned pointers that occurs: mostly one."""
+
+    def __init__(self, device: Gpu, source: Source):
+        self._device, self._source = device, source
+        self._pointers = usual_divisible(source)
+        self._variants: dict[tuple[int, ...], tuple[Any, ...]] = {}
+        self._constants = tuple(source.constexprs.values())
+        self._index = device.index
+
+    def __call__(self, grid: int, *arguments: Any) -> None:
+        pointers = [arguments[position].data_ptr() for position in self._pointers]
+        divisible = self._pointers
+        for pointer in pointers:
+            if pointer % ALIGNED:
+                divisible = tuple(p for p, at in zip(self._pointers, pointers) if at % ALIGNED == 0)
+                break
+        variant = self._variants.get(divisible)
+        if variant is None:
+            variant = self._variants[divisible] = self._compile(divisible)
+        run, function, packed = variant
+        stream = torch_api.current_raw_stream(self._index)
+        run(grid, 1, 1, stream, function, packed, None, None, None, *arguments, *self._constants)
+
+    def _compile(self, divisible: tuple[int, ...]) -> tuple[Any, ...]:
+        try:
+            compiled = compile_request(request(self._source, self._device.target, divisible))
+            return compiled.run, compiled.function, compiled.packed_metadata
+        except Exception as error:
+            raise CompileFailure(f"kernel {self._source.name}: {type(error).__name__}: {error}") from error

@@ -1,0 +1,46 @@
+"""Launchers: what a program calls for a kernel. They know the grid and the extra arguments of the finishing step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..render.source import Source
+from .device import Device
+
+_counters: dict[tuple[torch.device, int], torch.Tensor] = {}
+COUNTERS = 4096
+
+
+def counter(device: torch.device, stream: int) -> torch.Tensor:
+    """One int32 that is 0 between kernels. Kernels of one stream run one after the other, and each leaves it 0."""
+    key = (device, stream)
+    if key not in _counters:
+        _counters[key] = torch.zeros(1, dtype=torch.int32, device=device)
+    return _counters[key]
+
+
+class Launcher:
+    """Launches one kernel: `launcher(*tensors, xnumel, *symbols)`."""
+
+    def __init__(self, source: Source, device: Device, torch_device: torch.device):
+        self.source = source
+        self._device = device
+        self._torch_device = torch_device
+        self._launch: Any = None
+        self._block = source.tile.x
+        self._tensors = len(source.parameters) - 1 - len(source.symbols) - (2 if source.partials else 0)
+        self._wide = ("partials_ptr", "*fp64") in source.parameters
+
+    def __call__(self, *arguments: Any) -> None:
+        launch = self._launch
+        if launch is None:
+            launch = self._launch = self._device.prepare(self.source)
+        grid = -(-arguments[self._tensors] // self._block)
+        if self.source.partials:
+            dtype = torch.float64 if self._wide else torch.float32
+            partials = torch.empty(self.source.partials * grid, dtype=dtype, device=self._torch_device)
+            launch(grid, *arguments, partials, counter(self._torch_device, self._device.stream_key()))
+        else:
+            launch(grid, *arguments)

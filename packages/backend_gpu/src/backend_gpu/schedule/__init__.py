@@ -1,0 +1,1 @@
+"""Which tensors are computed together, in which kernel, and in which order."""

@@ -1,0 +1,36 @@
+"""Tests of the GPU backend: numbers under Triton's interpreter, code by Triton's compiler. None of them needs a GPU.
+
+They are skipped where Triton isn't installed. `BACKEND_GPU_FULL=1` adds those that take minutes.
+"""
+
+import importlib.util
+import os
+
+import pytest
+
+HAS_TRITON = importlib.util.find_spec("triton") is not None
+FULL = os.environ.get("BACKEND_GPU_FULL", "0") not in ("", "0")
+# Triton decides at its first import whether it interprets.
+os.environ["TRITON_INTERPRET"] = "1"
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "gpu" not in item.path.parent.name:
+            continue
+        if not HAS_TRITON and "without_triton" not in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="Triton isn't installed"))
+        if "full" in item.keywords and not FULL:
+            item.add_marker(pytest.mark.skip(reason="takes minutes: set BACKEND_GPU_FULL=1"))
+
+
+@pytest.fixture(autouse=True)
+def strict_backend(tmp_path_factory):
+    """Checkers on, every fallback an error, and a cache of this run's own."""
+    import backend_gpu
+
+    backend_gpu.clear_reports()
+    cache = str(tmp_path_factory.getbasetemp() / "backend_gpu_cache")
+    with backend_gpu.config.patch(check=True, strict=True, cache_dir=cache):
+        yield
+    backend_gpu.clear_reports()

@@ -1,8 +1,12 @@
 """Every test starts from a clean dynacore, and a fault of capture fails it instead of falling back to plain Python."""
 
 import importlib.util
+import os
 
 import pytest
+
+# Triton decides at its first import, whoever imports it, whether it interprets kernels; tests/gpu needs that it does.
+os.environ["TRITON_INTERPRET"] = "1"
 
 # The tests of bytecode_models also run where neither torch nor dynacore is installed.
 HAS_DYNACORE = importlib.util.find_spec("dynacore") is not None

@@ -19,7 +19,7 @@ def f(x):
 @pytest.mark.parametrize(
     ("keywords", "text"),
     [
-        ({"backend": "inductr"}, r"backend='inductr'.*did you mean 'inductor'\? Known: .*eager, inductor"),
+        ({"backend": "inductr"}, r"backend='inductr'.*did you mean 'inductor'\? Known: .*eager, .*inductor"),
         ({"backend": "zzzzz"}, r"no such backend\. Known: .*register_backend"),
         ({"backend": 3}, "backend=.*give a name or a callable, not 3"),
         ({"backend": None}, "backend=.*give a name or a callable, not None"),

@@ -10,8 +10,6 @@ import pytest
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 FULL = os.environ.get("BACKEND_GPU_FULL", "0") not in ("", "0")
-# Triton decides at its first import whether it interprets.
-os.environ["TRITON_INTERPRET"] = "1"
 
 
 def pytest_collection_modifyitems(items):

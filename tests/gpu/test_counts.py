@@ -53,3 +53,33 @@ def test_the_same_seed_gives_the_same_dropout_forward_and_backward():
     assert torch.equal(results[0], results[1]) and not torch.equal(results[0], results[2])
     assert 0.15 < float((results[0] == 0).float().mean()) < 0.35
     assert all(not report.failures for report in backend_gpu.reports())
+
+
+def adamw(parameters, gradients, means, squares):
+    for p, g, m, v in zip(parameters, gradients, means, squares):
+        mean = m * 0.9 + g * 0.1
+        square = v * 0.999 + g * g * 0.001
+        p.copy_(p * (1 - 1e-4) - 1e-3 * (mean / 0.271) / ((square / 0.002997).sqrt() + 1e-8))
+        m.copy_(mean)
+        v.copy_(square)
+
+
+def foreach_adamw(parameters, gradients, means, squares):
+    torch._foreach_lerp_(means, gradients, 0.1)
+    torch._foreach_mul_(squares, 0.999)
+    torch._foreach_addcmul_(squares, gradients, gradients, 0.001)
+    root = torch._foreach_sqrt(squares)
+    torch._foreach_add_(root, 1e-8)
+    torch._foreach_addcdiv_(parameters, means, root, -1e-3)
+
+
+@pytest.mark.parametrize("step", [adamw, foreach_adamw], ids=["loop", "foreach"])
+def test_an_optimizer_step_over_a_group_is_one_kernel(step):
+    shapes = [(7, 5), (5,), (3, 4, 2), (300,), (1,)]
+    want, got = ([*(tensors(*shapes) for _ in range(3)), [t.abs() for t in tensors(*shapes)]] for _ in range(2))
+    step(*want)
+    dynacore.compile(step, backend="gpu", fullgraph=True)(*got)
+    for one, other in zip(got, want):
+        for left, right in zip(one, other):
+            torch.testing.assert_close(left, right)
+    assert [report.kernels for report in checked_reports()] == [1]

@@ -3,8 +3,10 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from gpu.helpers import run
+from gpu.helpers import assert_same, checked_reports, run
 from gpu.programs import tensors
+
+import dynacore
 
 UNARY = (
     "exp exp2 log2 log10 log1p expm1 sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh atanh erf "
@@ -87,6 +89,7 @@ REDUCTIONS = {
     "product": lambda x: x.prod(-1),
     "norm": lambda x: (x.norm(dim=-1), torch.linalg.vector_norm(x)),
     "logsumexp": lambda x: x.logsumexp(-1),
+    "running": lambda x: (x.cumsum(-1) * 2, x.cumsum(0), (x > 0).cumsum(1), x.cumprod(-1), x.softmax(-1).cumsum(-1)),
     "down a column": lambda x: F.softmax(x, 0),
     "middle": lambda x: x.view(5, 7, 1).expand(5, 7, 3).sum(1),
     "with what reads it": lambda x: (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1) * x.sum(),
@@ -168,3 +171,24 @@ def test_matrix_products_and_what_follows():
     assert [name for name, _ in reports[0].aten_calls] == ["aten.addmm"]
     assert "addmm.out" in reports[0].program
     run(lambda x: (x @ w.t()).softmax(-1) @ w, X)
+
+
+def test_inputs_that_are_overwritten():
+    def swap(x, y):
+        old = x.clone()
+        x.copy_(y.flip(0))
+        y.copy_(old + 1)
+        x.add_(y.sum())
+        return x * 2
+
+    def shift(x, y):
+        x[1:] = x[:-1].clone()
+        y.mul_(x)
+        return y.sum(), x.cumsum(0)
+
+    for function in (swap, shift):
+        want, got = [X.clone(), Y.clone()], [X.clone(), Y.clone()]
+        expected = function(*want)
+        assert_same(dynacore.compile(function, backend="gpu", fullgraph=True)(*got), expected)
+        assert_same(got, want)
+        checked_reports()

@@ -119,12 +119,16 @@ def _compile_graph(
     report = reports.GraphReport(backward=backward)
     torch_device = graph_device(gm)
     try:
-        run = compile_program(gm, torch_device, device_for(torch_device), report)
-    except Unsupported as refusal:
+        with torch_api.real_tensors():
+            run = compile_program(gm, torch_device, device_for(torch_device), report)
+    except BackendError:
+        raise
+    except Exception as error:
+        reason = str(error) if isinstance(error, Unsupported) else f"{type(error).__name__}: {error}"
         if config.strict:
-            raise BackendUnavailable(f"backend 'gpu' can't compile a graph: {refusal}") from refusal
-        reports.warn_once(("graph", str(refusal)), f"backend 'gpu' leaves a graph to ATen: {refusal}.")
-        report.eager = str(refusal)
+            raise BackendUnavailable(f"backend 'gpu' can't compile a graph: {reason}") from error
+        reports.warn_once(("graph", reason), f"backend 'gpu' leaves a graph to ATen: {reason}.")
+        report.eager = reason
         run = _boxed(gm)
     report.compiled = run
     reports.add(report)

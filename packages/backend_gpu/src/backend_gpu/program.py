@@ -129,9 +129,9 @@ class _Writer:
         launcher, _ = self.name_kernel(kernel)
         self.kernels.setdefault(launcher, kernel)
         tensors = [self.name(self.plan.home(buffer)) for buffer in kernel.buffers]
-        numbers = [self.index.write(kernel.x), *kernel.symbols]
+        numbers = [self.index.write(part.x) for part in kernel.parts or (kernel,)] + kernel.symbols
         line = f"{launcher}({', '.join([*tensors, *numbers])})"
-        if kernel.x == 0 or (kernel.r == 0 and not any(s.op == "reduce" for s in kernel.stmts)):
+        if not kernel.parts and kernel.x == 0 or (kernel.r == 0 and not any(s.op == "reduce" for s in kernel.stmts)):
             line = f"# nothing to do: {line}"
         elif isinstance(kernel.x, Expr):
             self.lines.append(f"if {numbers[0]} > 0:")

@@ -133,6 +133,23 @@ def current_raw_stream(device_index: int) -> int:
     return torch._C._cuda_getCurrentRawStream(device_index)
 
 
+def storage_uses(tensor: torch.Tensor) -> int:
+    """How many references there are to the memory behind a tensor."""
+    return torch._C._storage_Use_Count(tensor.untyped_storage()._cdata)
+
+
+def alias_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Another tensor over the same memory, that counts as a reference to it."""
+    return torch.as_strided(tensor, tensor.shape, tensor.stride(), tensor.storage_offset())
+
+
+def real_tensors() -> Any:
+    """A context in which new tensors are real, whatever is being traced around it."""
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+    return unset_fake_temporarily()
+
+
 def is_fake(value: Any) -> bool:
     """Whether a tensor has no data."""
     from torch._subclasses.fake_tensor import FakeTensor

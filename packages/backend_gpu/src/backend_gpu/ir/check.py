@@ -44,7 +44,7 @@ def check_node(node: Node) -> None:
         kept = tuple(s for d, s in enumerate(node.inputs[0].shape) if d not in node.attrs["dims"])
         require(node.shape == kept, node, "a reduction leaves the other dimensions")
     elif node.op == "scan":
-        require(node.shape == node.inputs[0].shape, node, "a scan keeps the shape")
+        require(node.shape == node.inputs[0].shape and node.dtype == node.inputs[0].dtype, node, "a scan keeps both")
     else:
         require(node.op in ("input", "const", "index", "extern", "item", "layout"), node, "unknown operation")
     if node.op == "layout":

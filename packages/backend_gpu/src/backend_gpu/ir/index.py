@@ -20,12 +20,13 @@ UNBOUNDED = 1 << 62
 class Atom:
     """A factor of a monomial. `key` orders atoms and tells them apart."""
 
-    __slots__ = ("_hash", "key")
+    __slots__ = ("_hash", "_order", "key")
     key: tuple[object, ...]
 
     def __init__(self, key: tuple[object, ...]) -> None:
         self.key = key
         self._hash = hash(key)
+        self._order: tuple[str, int] | None = None
 
     def __hash__(self) -> int:
         return self._hash
@@ -205,7 +206,9 @@ def mul(a: Index, b: Index) -> Index:
 
 
 def _order(atom: Atom) -> tuple[str, int]:
-    return (atom.name, 0) if isinstance(atom, Var) else (repr(atom), 1)
+    if atom._order is None:
+        atom._order = (atom.name, 0) if isinstance(atom, Var) else (repr(atom), 1)
+    return atom._order
 
 
 def _join(value: Index) -> Index:

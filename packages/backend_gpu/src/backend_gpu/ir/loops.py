@@ -8,6 +8,7 @@ whole kernel. Statements:
     check             that a value is inside 0:size
     <name>            a row of `pointwise.TABLE`
     reduce            along r: kind sum, prod, max, min, argmax, argmin, squares (of the distance from the mean)
+    scan              along r: kind cumsum, cumprod
     online            the sum of exp(v - max of v), together with that maximum, in one pass
     grid              a reduction of a row's value over all rows; what uses it runs in the kernel's last program
 """
@@ -46,7 +47,8 @@ class Stmt:
 
 @dataclass(slots=True)
 class Loops:
-    """One kernel. `form` is pointwise, rows (one or more rows a program) or split (a row over several programs)."""
+    """One kernel. `form` is pointwise, rows (one or more rows a program), or combo: `parts` side by side, which are
+    pointwise kernels that need nothing of each other."""
 
     name: str
     form: str
@@ -58,17 +60,20 @@ class Loops:
     outputs: list[Node]
     persistent: bool = True
     where: list[str] = field(default_factory=list)
+    parts: list[Loops] = field(default_factory=list)
 
     @property
     def symbols(self) -> list[str]:
         """The symbolic sizes in its indices."""
         found: set[str] = set()
-        for stmt in self.stmts:
+        for stmt in (*self.stmts, *(stmt for part in self.parts for stmt in part.stmts)):
             for value in indices(stmt):
                 found |= {v.name for v in variables(value) if v.name.startswith("s")}
         return sorted(found)
 
     def __str__(self) -> str:
+        if self.parts:
+            return "\n".join([f"kernel {self.name}: side by side", *map(str, self.parts)])
         kind = "" if self.form == "pointwise" else f" r={self.r} {'persistent' if self.persistent else 'looped'}"
         lines = [f"kernel {self.name}: {self.form} x={self.x}{kind}"]
         lines += [f"  {stmt_text(number, stmt)}" for number, stmt in enumerate(self.stmts)]
@@ -91,7 +96,7 @@ def stmt_text(number: int, stmt: Stmt) -> str:
     if stmt.op == "check":
         return f"check 0 <= {arguments} < {attrs['size']} {guard}".rstrip()
     detail = {"const": attrs.get("value"), "index": attrs.get("expr")}.get(stmt.op, arguments)
-    kind = f" {attrs['kind']}" if stmt.op in ("reduce", "grid") else ""
+    kind = f" {attrs['kind']}" if stmt.op in ("reduce", "grid", "scan") else ""
     return f"v{number}: {SHORT[stmt.dtype]} = {stmt.op}{kind} {detail}{tail}"
 
 
@@ -112,6 +117,8 @@ def check_loops(kernel: Loops) -> None:
         if not condition:
             raise IRError(f"{text}: {stmt_text(number, kernel.stmts[number])} in\n{kernel}")
 
+    for part in kernel.parts:
+        check_loops(part)
     for number, stmt in enumerate(kernel.stmts):
         require(all(argument < number for argument in stmt.args), number, "used before it is there")
         arguments = [kernel.stmts[argument] for argument in stmt.args]

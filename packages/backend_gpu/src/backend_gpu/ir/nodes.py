@@ -10,7 +10,7 @@ does implicitly (broadcasting, promotion, negative indices) has been spelled out
     gather    as view, where the index also holds j0, j1, …: the values of the further inputs
     <name>    a pointwise operation, a row of `pointwise.TABLE`
     reduce    attrs: kind, dims
-    scan      attrs: kind, dim
+    scan      a running sum or product along a dimension; attrs: kind, dims
     scatter   a copy of the first input into which the second is written or added; attrs: index (in i0, …, j0, …), kind
     layout    the same values, put into memory; attrs: strides, and into where an input is overwritten
     extern    an ATen operation; attrs: target, args, kwargs, outs. Its tensors are `item` nodes
@@ -38,6 +38,8 @@ SHORT = {
     torch.int8: "i8", torch.int16: "i16", torch.int32: "i32", torch.int64: "i64", torch.uint8: "u8",
     torch.complex64: "c64", torch.complex128: "c128",
 }  # fmt: skip
+MAX_PERSISTENT = 16384
+"""The longest row that one program keeps whole."""
 COMPUTED = frozenset(SHORT) - {torch.complex64, torch.complex128}
 """The dtypes that kernels compute with; tensors of others go through ATen."""
 

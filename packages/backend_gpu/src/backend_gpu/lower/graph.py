@@ -12,12 +12,12 @@ from .. import torch_api
 from ..errors import Unsupported
 from ..ir.index import Index
 from ..ir.nodes import COMPUTED, Graph, Node, Ref
-from . import indexing, pointwise, random, reductions, views
+from . import foreach, indexing, pointwise, random, reductions, views
 from .memory import is_dense, place
 from .registry import LOWERINGS, Lower, NotLowered
 from .symbols import Symbols, is_symbolic
 
-LOADED = (indexing, pointwise, random, reductions, views)
+LOADED = (foreach, indexing, pointwise, random, reductions, views)
 """The modules whose import fills the table."""
 
 

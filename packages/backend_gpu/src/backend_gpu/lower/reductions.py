@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ..ir.index import Index, product
-from ..ir.nodes import Node
+from ..ir.nodes import MAX_PERSISTENT, Node
 from .registry import Lower, NotLowered, computed, lowers, named, normal_axes, prims
 
 HALVES = (torch.float16, torch.bfloat16)
@@ -167,6 +167,18 @@ _register_truth("any", "max")
 _register_truth("all", "min")
 
 
-@lowers(*named("cumsum"), *named("cumprod"))
-def cumulative(b: Lower, x: Node, dim: int, dtype: Any = None) -> Node:
-    raise NotLowered("a scan")
+def _register_scan(name: str, kind: str) -> None:
+    @lowers(*named(name))
+    def lowering(b: Lower, x: Node, dim: int, dtype: Any = None) -> Node:
+        if not x.shape or x.shape[dim] == 1:
+            return b.cast(x, b.out_dtype)
+        dim %= len(x.shape)
+        size = x.shape[dim]
+        if not isinstance(size, int) or size > MAX_PERSISTENT:
+            raise NotLowered("a scan over more than a program can hold")
+        made = b.node("scan", (b.cast(x, wide(b.out_dtype)),), x.shape, wide(b.out_dtype), kind=kind, dims=(dim,))
+        return b.cast(made, b.out_dtype)
+
+
+_register_scan("cumsum", "cumsum")
+_register_scan("cumprod", "cumprod")

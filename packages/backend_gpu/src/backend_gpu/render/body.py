@@ -11,7 +11,7 @@ import torch
 from ..ir.index import Index, variables
 from ..ir.loops import R, Stmt, X, indices
 from ..ir.pointwise import HALVES, TABLE
-from .reduce import Accumulators, reduce_tile
+from .reduce import Accumulators, reduce_tile, spread
 from .text import TYPES, number, typed_number
 
 if TYPE_CHECKING:
@@ -172,6 +172,8 @@ class Body:
             self._check(stmt)
         elif stmt.op == "reduce":
             reduce_tile(self, position, stmt)
+        elif stmt.op == "scan":
+            self.assign(position, f"tl.{stmt.attrs['kind']}({spread(self, stmt.args[0])}, 1)")
         elif stmt.op == "grid":
             pass
         elif stmt.op in ("cast", "bitcast"):
@@ -225,7 +227,8 @@ class Body:
     def _load(self, position: int, stmt: Stmt) -> None:
         guards = stmt.attrs["guards"]
         conditions = self.w.mask(stmt, stmt.dims, guards)
-        address = f"{self.w.pointers[stmt.attrs['buffer']]} + {self._address(stmt)}"
+        offset = self._spread_address(stmt) if conditions else self._address(stmt)
+        address = f"{self.w.pointers[stmt.attrs['buffer']]} + {offset}"
         if not conditions:
             self.assign(position, f"tl.load({address})")
             return
@@ -240,6 +243,15 @@ class Body:
         text = self.w.index.write(stmt.attrs["index"])
         return text if text[0] != "-" else f"({text})"
 
+    def _spread_address(self, stmt: Stmt) -> str:
+        """The offset as a block that covers all dimensions of the access."""
+        text, shape = self._address(stmt), self.shape(stmt.dims)
+        if not shape or index_dims(stmt.attrs["index"], self.kernel.stmts) == stmt.dims:
+            return text
+        if isinstance(stmt.attrs["index"], int):
+            return f"tl.full({shape}, {text}, tl.int32)"
+        return f"tl.broadcast_to({text}, {shape})"
+
     def _store(self, stmt: Stmt) -> None:
         buffer = stmt.attrs["buffer"]
         guards = stmt.attrs["guards"]
@@ -247,10 +259,7 @@ class Body:
         value = self.operand(stmt.args[0], typed=True)
         offset = self._address(stmt)
         if not stmt.finish:
-            shape = self.shape(dims)
-            if shape and index_dims(stmt.attrs["index"], self.kernel.stmts) != dims:
-                whole = isinstance(stmt.attrs["index"], int)
-                offset = f"tl.full({shape}, {offset}, tl.int32)" if whole else f"tl.broadcast_to({offset}, {shape})"
+            shape, offset = self.shape(dims), self._spread_address(stmt)
             if shape and self.kernel.stmts[stmt.args[0]].dims != dims:
                 value = f"tl.broadcast_to({value}, {shape})"
         conditions = self.w.mask(stmt, dims, guards)

@@ -28,7 +28,7 @@ def neutral(kind: str, dtype: torch.dtype) -> str:
     return str(info.min if lowest else info.max)
 
 
-def _spread(body: Body, argument: int) -> str:
+def spread(body: Body, argument: int) -> str:
     """The operand as a block of whole tiles."""
     text = body.operand(argument, typed=True)
     if not body.kernel.stmts[argument].dims & R or body.kernel.stmts[argument].dims != 3:
@@ -50,7 +50,7 @@ def reduce_tile(body: Body, position: int, stmt: Stmt) -> None:
     """A reduction of rows that are held whole."""
     (argument,) = stmt.args
     kind, source = stmt.attrs["kind"], body.kernel.stmts[argument]
-    value = _spread(body, argument)
+    value = spread(body, argument)
     name = body.name(position)
     if kind == "squares":
         count = body.w.index.write(stmt.attrs["count"])
@@ -124,7 +124,7 @@ class Accumulators:
     def step(self) -> None:
         """Inside the loop."""
         line, name = self.body.line, self.name
-        value = _spread(self.body, self.stmt.args[0])
+        value = spread(self.body, self.stmt.args[0])
         if self.source in HALVES:
             value = f"{value}.to(tl.float32)"
         if self.kind == "online":

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from ..ir.index import Expr
 from ..ir.loops import Loops
-from ..ir.nodes import freeze
+from ..ir.nodes import Node, freeze
 from .tiles import Tile, needs_64_bits
 
 
 def signature(kernel: Loops, tile: Tile) -> str:
     """A text that is equal for kernels with the same body; tensors are numbered by their place among the parameters."""
     numbers = {buffer: position for position, buffer in enumerate(kernel.buffers)}
+    return "\n\n".join(_body(part, tile, numbers) for part in kernel.parts or (kernel,))
+
+
+def _body(kernel: Loops, tile: Tile, numbers: dict[Node, int]) -> str:
     even = tile.x == 1 or isinstance(kernel.x, int) and kernel.x % tile.x == 0
     lines = [f"{kernel.form} {kernel.r} {kernel.persistent} {tile} {even} {needs_64_bits(kernel)}"]
     lines += [str(buffer.dtype) for buffer in kernel.buffers]

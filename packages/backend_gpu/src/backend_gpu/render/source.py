@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ..ir.index import Atom, Div, Index, Mod, of_atom, variables
 from ..ir.loops import Loops, R, Stmt, X, indices
+from ..ir.nodes import Node
 from .body import Body
 from .text import POINTERS, IndexText
 from .tiles import Tile, needs_64_bits
@@ -32,38 +33,68 @@ class Source:
     tile: Tile
     partials: int = 0
     """How many numbers a program leaves for the last one, which finishes the kernel; 0: there is no such step."""
-    grid_x: int = 1
+    sizes: int = 1
+    """How many numbers of elements stand behind the tensors: several where kernels run side by side."""
     checks: bool = False
     symbols: list[str] = field(default_factory=list)
 
 
 def render(kernel: Loops, tile: Tile) -> Source:
     """The Triton source of a kernel for one tile."""
-    return Writer(kernel, tile).source()
+    return combine(kernel, tile) if kernel.parts else Writer(kernel, tile).source()
+
+
+def combine(kernel: Loops, tile: Tile) -> Source:
+    """Several pointwise kernels side by side: which one a program runs is decided by its number."""
+    pointers = pointer_names(kernel)
+    lines, sizes = ["program = tl.program_id(0)"], []
+    checks = False
+    for number, part in enumerate(kernel.parts):
+        writer = Writer(part, tile, pointers, f"xnumel{number}", "program")
+        part_source = writer.source()
+        checks |= part_source.checks
+        sizes.append((writer.xnumel, "i64" if writer.wide else "i32"))
+        lines.append(f"programs = tl.cdiv({writer.xnumel}, XBLOCK)")
+        lines.append("if (program >= 0) & (program < programs):")
+        lines += [f"    {line}" for line in writer.lines]
+        lines.append("program -= programs")
+    parameters = [(pointers[buffer], POINTERS[buffer.dtype]) for buffer in kernel.buffers] + sizes
+    parameters += [(name, "i64") for name in kernel.symbols]
+    names = [*(name for name, _ in parameters), "XBLOCK: tl.constexpr"]
+    title = f'    """{len(kernel.parts)} kernels side by side, {tile.x} elements a program."""\n'
+    text = f"{HEADER}def {kernel.name}({', '.join(names)}):\n{title}" + "".join(f"    {line}\n" for line in lines)
+    return Source(kernel.name, text, parameters, {"XBLOCK": tile.x}, tile, sizes=len(sizes), checks=checks,
+                  symbols=kernel.symbols)  # fmt: skip
+
+
+def pointer_names(kernel: Loops) -> dict[Node, str]:
+    """A parameter's name for each buffer."""
+    names: dict[Node, str] = {}
+    for buffer in kernel.buffers:
+        name = re.sub(r"\W", "_", buffer.name)
+        while f"{name}_ptr" in names.values():
+            name += "_"
+        names[buffer] = f"{name}_ptr"
+    return names
 
 
 class Writer:
     """Writes one kernel. `lines` is the body so far."""
 
-    def __init__(self, kernel: Loops, tile: Tile):
+    def __init__(
+        self, kernel: Loops, tile: Tile, pointers: dict[Node, str] | None = None, xnumel: str = "xnumel",
+        program: str = "tl.program_id(0)",
+    ):  # fmt: skip
         self.kernel, self.tile = kernel, tile
+        self.xnumel, self.program = xnumel, program
         self.wide = needs_64_bits(kernel)
         self.x_even = tile.x == 1 or isinstance(kernel.x, int) and kernel.x % tile.x == 0
         self.r_even = isinstance(kernel.r, int) and kernel.r > 0 and kernel.r % tile.r == 0
-        self.pointers = self._pointer_names()
+        self.pointers = pointers or pointer_names(kernel)
         self.index = IndexText({})
         self.lines: list[str] = []
         self.two = kernel.form != "pointwise"
         self.body = Body(self)
-
-    def _pointer_names(self) -> dict[object, str]:
-        names: dict[object, str] = {}
-        for buffer in self.kernel.buffers:
-            name = re.sub(r"\W", "_", buffer.name)
-            while f"{name}_ptr" in names.values():
-                name += "_"
-            names[buffer] = f"{name}_ptr"
-        return names
 
     def source(self) -> Source:
         kernel = self.kernel
@@ -73,7 +104,7 @@ class Writer:
         symbols = kernel.symbols
         parameters = [(self.pointers[buffer], POINTERS[buffer.dtype]) for buffer in kernel.buffers]
         size = "i64" if self.wide else "i32"
-        parameters.append(("xnumel", size))
+        parameters.append((self.xnumel, size))
         parameters += [(name, size) for name in symbols]
         if partials:
             parameters += [("partials_ptr", "*fp64" if self.body.wide_partials else "*fp32"), ("counter_ptr", "*i32")]
@@ -94,11 +125,11 @@ class Writer:
 
     def _variables(self) -> None:
         """x and r, their masks, and the parts of indices that stand in several places."""
-        start = "tl.program_id(0).to(tl.int64)" if self.wide else "tl.program_id(0)"
+        start = f"{self.program}.to(tl.int64)" if self.wide else self.program
         x = f"{start} * XBLOCK + tl.arange(0, XBLOCK)"
         self.lines.append(f"x = ({x})[:, None]" if self.two else f"x = {x}")
         if not self.x_even:
-            self.lines.append("x_in = x < xnumel")
+            self.lines.append(f"x_in = x < {self.xnumel}")
         if self.two and self.tile.persistent:
             self.lines.append("r = tl.arange(0, RBLOCK)[None, :]")
             if not self.r_even:

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from ..ir.index import Index, Var, bounds, coefficient
 from ..ir.loops import Loops
 
-MAX_PERSISTENT = 16384
-"""The longest row that a program keeps whole."""
 LOOP_STEP = 2048
 MANY = 1 << 20
 
@@ -49,15 +47,16 @@ def reads_across(kernel: Loops) -> bool:
 
 def choose(kernel: Loops, interpreted: bool = False) -> Tile:
     """The tile of a kernel."""
+    if kernel.parts:
+        return _pointwise(max(kernel.parts, key=lambda part: size(part.x)), interpreted)
     if kernel.form == "pointwise":
         return _pointwise(kernel, interpreted)
     rows, length = size(kernel.x), size(kernel.r)
-    known = isinstance(kernel.r, int)
     if reads_across(kernel) and rows > 1:
-        persistent = known and length <= 64
+        persistent = kernel.persistent
         r = power(length) if persistent else min(power(length), 64)
-        tile = Tile(min(power(rows), 32), r, 4, 1, persistent)
-    elif known and length <= MAX_PERSISTENT:
+        tile = Tile(min(power(rows), max(1, 2048 // r)), r, 4 if r <= 1024 else warps_for(r), 1, persistent)
+    elif kernel.persistent:
         r = power(length)
         tile = Tile(max(1, min(1024 // r, power(rows))), r, warps_for(r), 1, True)
     else:

@@ -30,14 +30,17 @@ class Launcher:
         self._torch_device = torch_device
         self._launch: Any = None
         self._block = source.tile.x
-        self._tensors = len(source.parameters) - 1 - len(source.symbols) - (2 if source.partials else 0)
+        self._first = len(source.parameters) - source.sizes - len(source.symbols) - (2 if source.partials else 0)
+        self._last = self._first + source.sizes
         self._wide = ("partials_ptr", "*fp64") in source.parameters
 
     def __call__(self, *arguments: Any) -> None:
         launch = self._launch
         if launch is None:
             launch = self._launch = self._device.prepare(self.source)
-        grid = -(-arguments[self._tensors] // self._block)
+        grid = 0
+        for count in arguments[self._first : self._last]:
+            grid -= -count // self._block
         if self.source.partials:
             dtype = torch.float64 if self._wide else torch.float32
             partials = torch.empty(self.source.partials * grid, dtype=dtype, device=self._torch_device)

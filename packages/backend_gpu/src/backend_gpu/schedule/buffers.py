@@ -104,7 +104,9 @@ class Plan:
 
     def _in_place(self, kernel: Loops, source: Node, node: Node) -> bool:
         """Whether a kernel may write a tensor over one that it reads: every element is read where it is written."""
-        if source.dtype != node.dtype or source.numel != node.numel or kernel.form == "rows" and not kernel.persistent:
+        if source.dtype != node.dtype or source.numel != node.numel or kernel.parts:
+            return False
+        if kernel.form == "rows" and not kernel.persistent:
             return False
         stores = [s for s in kernel.stmts if s.op == "store"]
         written = {s.attrs["index"] for s in stores if self.home(s.attrs["buffer"]) is node}

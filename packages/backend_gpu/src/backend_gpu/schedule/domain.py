@@ -58,7 +58,7 @@ class Domain:
 
 def domain_of(node: Node) -> Domain:
     """The loops that compute one node by itself."""
-    if node.op == "reduce":
+    if node.op in ("reduce", "scan"):
         return Domain(node.inputs[0].shape, node.attrs["dims"])
     if node.op == "scatter":
         return Domain(node.inputs[1].shape)

@@ -9,12 +9,14 @@ from ..ir.index import bounds, contiguous_strides, mul
 from ..ir.nodes import Graph, Node, topological, users
 from ..ir.pointwise import TABLE
 from .domain import Domain, domain_of, is_number
-from .kernel import IN_MEMORY, KernelBuilder, Misfit
+from .kernel import ALONG, IN_MEMORY, KernelBuilder, Misfit
 
 CHEAP = 14
 """Up to this cost, a value that needs one load is computed again by each reader instead of being stored."""
 LONG_CHAIN = 160
 """After this many operations in a row a value is put into memory, so that no kernel grows without limit."""
+MAX_PARTS, MAX_PART_BUFFERS = 64, 320
+"""How many groups run side by side in one kernel, and how many tensors these read and write at most."""
 SPLIT_FROM, FEW_ROWS = 1 << 16, 256
 """A row of at least so many elements, where there are few rows, is spread over several programs."""
 
@@ -22,12 +24,20 @@ SPLIT_FROM, FEW_ROWS = 1 << 16, 256
 class Group:
     """Tensors computed together. `reads` are the tensors in memory that they need."""
 
-    def __init__(self, members: list[Node], domain: Domain, reads: set[Node]):
-        self.members, self.domain, self.reads = members, domain, reads
+    def __init__(self, members: list[Node], domain: Domain, reads: set[Node], parts: tuple[Group, ...] = ()):
+        self.members, self.domain, self.reads, self.parts = members, domain, reads, parts
+        """`parts`: groups that run side by side in this one's kernel."""
 
     @property
     def fusable(self) -> bool:
-        return self.members[0].op not in ("extern", "scatter")
+        return not self.parts and self.members[0].op not in ("extern", "scatter")
+
+    @property
+    def shape_of_work(self) -> tuple[object, ...] | None:
+        """Equal for groups whose kernels may run side by side; None for those that are a kernel of their own."""
+        if not self.fusable or any(node.op != "layout" for node in self.members) or not is_number(self.domain.x):
+            return None
+        return tuple((node.dtype, node.inputs[0].op, "into" in node.attrs) for node in self.members)
 
 
 def materialise(graph: Graph) -> None:
@@ -103,7 +113,7 @@ def weight(node: Node, known: dict[Node, tuple[frozenset[Node], int, int]]) -> t
 
 def anchors(graph: Graph) -> list[Node]:
     """The nodes that are computed into memory, or at least by a kernel of their own to begin with."""
-    return [n for n in topological(graph.roots()) if n.op in ("layout", "reduce", "scatter", "extern")]
+    return [n for n in topological(graph.roots()) if n.op in ("layout", "reduce", "scan", "scatter", "extern")]
 
 
 def direct_reads(node: Node) -> set[Node]:
@@ -156,6 +166,7 @@ class Fusion:
                 if read in self.of:
                     self._try(self.of[read], self.of[node])
         self._siblings()
+        self._side_by_side()
         return [self.groups[number] for number in self.sorted_groups()]
 
     def _siblings(self) -> None:
@@ -168,6 +179,30 @@ class Fusion:
                 a, b = self.of[first], self.of[second]
                 if a != b and _matters(read, first) and _matters(read, second):
                     self._try(a, b)
+
+    def _side_by_side(self) -> None:
+        """Put pointwise groups of one kind that need nothing of each other into one kernel: a launch instead of many.
+
+        The optimizer's step over many parameters is such work.
+        """
+        waiting: dict[tuple[object, ...], int] = {}
+        for number in self.sorted_groups():
+            group = self.groups[number]
+            key = group.shape_of_work
+            if key is None:
+                continue
+            first = waiting.setdefault(key, number)
+            if first == number:
+                continue
+            into = self.groups[first]
+            parts = (*(into.parts or (into,)), group)
+            apart = not (number in self.needs[first] or first in self.needs[number])
+            if apart and not self._between(first, number) and not self._between(number, first):
+                if len(parts) <= MAX_PARTS and sum(len(p.reads) + len(p.members) for p in parts) <= MAX_PART_BUFFERS:
+                    self._merge(first, number, [*into.members, *group.members], into.domain)
+                    self.groups[first].parts = parts
+                    continue
+            waiting[key] = number
 
     def _try(self, first: int, second: int) -> bool:
         """Merge two groups if that is possible."""
@@ -243,8 +278,8 @@ def joint_domain(a: Group, b: Group) -> Domain | None:
     """Loops over which two groups might run together; whether they can, the kernel builder finds out."""
     for one, other in ((a, b), (b, a)):
         d, e = one.domain, other.domain
-        reduces = any(node.op == "reduce" for node in one.members)
-        plain = not any(node.op == "reduce" for node in other.members)
+        reduces = any(node.op in ALONG for node in one.members)
+        plain = not any(node.op in ALONG for node in other.members)
         if reduces and plain and e.x in (mul(d.x, d.r), d.x, 1):
             if e.x == 1 and d.x != 1 and not any(_is_total(node, d) for node in one.members):
                 return None
@@ -253,7 +288,7 @@ def joint_domain(a: Group, b: Group) -> Domain | None:
             return d
         if not plain and e.x == 1 and e.r == d.x and d.x != 1:
             return d
-    if not any(node.op == "reduce" for node in (*a.members, *b.members)) and a.domain.x == b.domain.x:
+    if not any(node.op in ALONG for node in (*a.members, *b.members)) and a.domain.x == b.domain.x:
         return a.domain
     return None
 

@@ -14,9 +14,11 @@ from ..ir.pointwise import TABLE
 from .domain import Domain
 
 FULL, ROW, SCALAR, TOTAL = "full", "row", "scalar", "total"
+ALONG = ("reduce", "scan")
+"""Statements that need the elements of a row side by side."""
 MAX_BUFFERS = 60
 MAX_STMTS = 4000
-IN_MEMORY = ("input", "item", "layout", "reduce", "scatter")
+IN_MEMORY = ("input", "item", "layout", "reduce", "scan", "scatter")
 
 
 class Misfit(Exception):
@@ -32,6 +34,9 @@ def level_of(node: Node, domain: Domain) -> str:
             return ROW
         if node.numel == 1 and source.numel == x and x != 1:
             return TOTAL
+    elif node.op == "scan":
+        if Domain(node.shape, node.attrs["dims"]).r == r and node.numel == mul(x, r):
+            return FULL
     elif node.op == "layout":
         if node.numel == mul(x, r):
             return FULL
@@ -67,7 +72,7 @@ class KernelBuilder:
         if len(self.stmts) > MAX_STMTS or len(self.buffers) > MAX_BUFFERS:
             raise Misfit("too much for one kernel")
         outputs = [node for node in self.members if node in self.stored]
-        form = "pointwise" if self.domain.r == 1 and not any(s.op == "reduce" for s in self.stmts) else "rows"
+        form = "pointwise" if self.domain.r == 1 and not any(s.op in ALONG for s in self.stmts) else "rows"
         places = sorted({node.where for node in self.members if node.where})
         return Loops(name, form, self.domain.x, self.domain.r, self.stmts, list(self.buffers), outputs, where=places)
 
@@ -80,6 +85,8 @@ class KernelBuilder:
                 self.done[node] = self._scatter(node)
             elif node.op == "reduce":
                 self.done[node] = self._reduce(node)
+            elif node.op == "scan":
+                self.done[node] = self._scan(node)
             else:
                 self.done[node] = self.value(node.inputs[0], self.element(node), ())
         return self.done[node]
@@ -87,6 +94,8 @@ class KernelBuilder:
     def element(self, node: Node) -> tuple[Index, ...]:
         """The index of the element that (x, r) computes of a member."""
         level = self._levels[node]
+        if node.op == "scan":
+            return Domain(node.shape, node.attrs["dims"]).element()
         if level == FULL:
             return self.domain.full(node.shape)
         if level == ROW:
@@ -109,6 +118,13 @@ class KernelBuilder:
             raise Misfit("reduces what is known at the end only")
         attrs = {"kind": kind, "count": self.domain.r, "along": along}
         return self.emit(Stmt("reduce", (value,), node.dtype, X, stmt.stage + 1, attrs=attrs, node=node))
+
+    def _scan(self, node: Node) -> int:
+        value = self.value(node.inputs[0], self.element(node), ())
+        stmt = self.stmts[value]
+        if stmt.finish or self.domain.x == 1 and stmt.stage:
+            raise Misfit("a scan of what is reduced first")
+        return self.emit(Stmt("scan", (value,), node.dtype, X | R, attrs={"kind": node.attrs["kind"]}, node=node))
 
     def _scatter(self, node: Node) -> int:
         value_node = node.inputs[1]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..ir.loops import Loops, R, Stmt
-from ..render.tiles import MAX_PERSISTENT, reads_across
+from ..ir.nodes import MAX_PERSISTENT
+from ..render.tiles import reads_across
 from .domain import Domain
 
 ACROSS_LIMIT = 64
@@ -14,7 +15,8 @@ def finish(kernel: Loops, domain: Domain) -> None:
     if kernel.form != "rows":
         return
     limit = ACROSS_LIMIT if reads_across(kernel) and kernel.x != 1 else MAX_PERSISTENT
-    kernel.persistent = isinstance(kernel.r, int) and kernel.r <= limit
+    scans = any(stmt.op == "scan" for stmt in kernel.stmts)
+    kernel.persistent = scans or isinstance(kernel.r, int) and kernel.r <= limit
     mark_softmax(kernel)
     if not kernel.persistent:
         if online(kernel):

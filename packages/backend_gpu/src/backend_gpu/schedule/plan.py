@@ -116,14 +116,28 @@ def _step(group: Group, groups: list[Group], graph: Graph, number: int) -> Step:
         items = sorted(_items(first, graph), key=lambda node: node.attrs["which"])
         return Step(None, first, sorted(direct_reads(first) - {first}, key=lambda n: n.name), items)
     stored = _stored(group, groups, graph)
-    domain = _final_domain(group)
-    try:
-        kernel = KernelBuilder(domain, group.members, stored).build(_name(group, number))
-    except Misfit as error:
-        raise Unsupported(f"{first.name}: {error}") from error
-    finish(kernel, domain)
+    kernels = [_kernel(part, stored, f"{_name(part, number)}") for part in group.parts or (group,)]
+    kernel = kernels[0] if len(kernels) == 1 else _combined(kernels, _name(group, number))
     writes = [node.attrs.get("into", node) for node in kernel.outputs]
     return Step(kernel, None, [node for node in kernel.buffers if node not in writes], writes)
+
+
+def _kernel(group: Group, stored: set[Node], name: str) -> Loops:
+    domain = _final_domain(group)
+    try:
+        kernel = KernelBuilder(domain, group.members, stored & set(group.members)).build(name)
+    except Misfit as error:
+        raise Unsupported(f"{group.members[0].name}: {error}") from error
+    finish(kernel, domain)
+    return kernel
+
+
+def _combined(parts: list[Loops], name: str) -> Loops:
+    """Kernels that run side by side in one."""
+    buffers = list(dict.fromkeys(buffer for part in parts for buffer in part.buffers))
+    outputs = [node for part in parts for node in part.outputs]
+    places = sorted({place for part in parts for place in part.where})
+    return Loops(name, "combo", 0, 1, [], buffers, outputs, where=places, parts=parts)
 
 
 def _items(extern: Node, graph: Graph) -> list[Node]:

@@ -31,7 +31,7 @@ class GraphDevice(Protocol):
     """What recording needs of a device."""
 
     def record(self, work: Callable[[], Any]) -> tuple[Any, Any]:
-        """Record the kernels that `work` launches, in the shared pool. Returns the recording and what came of `work`."""
+        """Record the kernels that `work` launches, in the shared pool. Returns the recording and what came of it."""
         ...
 
     def replay(self, recording: Any) -> None:

@@ -147,7 +147,6 @@ class Frame(Steps):
             self.stack.append(value)
         else:
             self.stack.append(iter(value))
-        self.stack += [NULL] * (instr.b - 1)
 
     def for_iter(self, instr):
         try:

@@ -25,8 +25,7 @@ def test_capabilities_are_probed():
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """A folder with the sources and the object file of each."""
-    if shutil.which(building.COMPILER[0]) is None or not Path(building.INCLUDE, "Python.h").exists():
-        pytest.skip("a C compiler and Python's headers are needed")
+    building.need_compiler()
     folder = tmp_path_factory.mktemp("built") / "csrc"
     shutil.copytree(building.SOURCES, folder)
     building.compile_objects(sorted(folder.glob("*.c")), folder)

@@ -101,7 +101,7 @@ class Op(IntEnum):
     JUMP_IF = auto()  # x -> ; jumps when x is a: true, false, none, not_none
     RETURN = auto()  # x -> ; leaves the frame
     # iteration; an iterator is as many stack items as an operand says: itself, then NULLs (3.15: one)
-    GET_ITER = auto()  # x -> iterator(width b); a: loop, yield_from
+    GET_ITER = auto()  # x -> iterator; a: loop, yield_from
     FOR_ITER = auto()  # it(a) -> it item; at the end jumps, with it dropped if b
     POP_ITER = auto()  # it(a) ->
     # exceptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import v314
 from .ops import Op
-from .rules import RESUME_PLACES, Raw, forward, forward_and, item, numbered, one, shifted_name
+from .rules import RESUME_PLACES, Raw, Step, forward, forward_and, item, numbered, one, shifted_name
 
 NUMBERS = numbered("""
     0 CACHE BINARY_SLICE BUILD_TEMPLATE  4 CALL_FUNCTION_EX CHECK_EG_MATCH CHECK_EXC_MATCH CLEANUP_THROW DELETE_SUBSCR
@@ -40,7 +40,10 @@ def start_place(raw: Raw) -> str:
 RULES = {
     "LOAD_COMMON_CONSTANT": one(Op.LOAD_CONST, item(CONSTANTS)),
     "IMPORT_NAME": one(Op.IMPORT_NAME, shifted_name(2), lambda raw: ("default", "lazy", "eager")[raw.arg & 3]),
-    "GET_ITER": one(Op.GET_ITER, lambda raw: "yield_from" if raw.arg else "loop", WIDTH),
+    "GET_ITER": (
+        Step(Op.GET_ITER, lambda raw: "yield_from" if raw.arg else "loop"),
+        Step(Op.PUSH_NULL, rest=(("PUSH_NULL", 0),)),
+    ),
     "FOR_ITER": one(Op.FOR_ITER, WIDTH, False, target=forward_and(1)),
     "POP_ITER": one(Op.POP_ITER, WIDTH),
     "SEND": one(Op.SEND, WIDTH, False, target=forward),

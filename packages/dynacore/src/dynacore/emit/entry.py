@@ -38,7 +38,7 @@ from ..values import (
     Tensor,
     Value,
 )
-from .hard import HARD, Hard, stand_in, with_methods
+from .hard import HARD, Hard, special_methods, stand_in
 from .values import NAMESPACE, Cycle, Rebuilder
 
 END = object()
@@ -205,7 +205,7 @@ class Emitter(Rebuilder):
             without_our_lines=without_our_lines,
             Continuation=_C.Continuation,
             set_handled=_C.set_handled_exception,
-            with_methods=with_methods,
+            special_methods=special_methods,
             stand_in=stand_in,
         )
         names.update(self.pool)

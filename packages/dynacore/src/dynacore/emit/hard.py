@@ -149,7 +149,8 @@ def extend(x: Any, stack: list, i: Instr) -> Hard:
     if i.a == "dict_update":
         return effect(1, f"{owner}.update({{**{x(1)}}})")
     if i.a == "dict_merge":
-        return Hard(1, [f"f = stand_in({x(i.b + 3)})", f"{owner}.update(f(**{owner}, **{x(1)}))"])
+        function, _ = callee(x, stack, i.b + 2, "callable_first" if stack[-i.b - 3] is NULL else "null_first")
+        return Hard(1, [f"f = stand_in({function})", f"{owner}.update(f(**{owner}, **{x(1)}))"])
     return effect(1, f"{owner}.{'extend' if i.a == 'list' else 'update'}([*{x(1)}])")
 
 
@@ -226,7 +227,15 @@ def reraise(x: Any, stack: list, i: Instr) -> Hard:
 
 @template(Op.ENTER_WITH)
 def enter_with(x: Any, stack: list, i: Instr) -> Hard:
-    return Hard(1, [f"e, r0 = with_methods({x(1)})", "if r0 is None:", "    raise e", "r = e()"], ["r0", "r"])
+    names = ("__enter__", "__exit__")
+    lines = [f"(r, r0), e = special_methods({x(1)}, {names})", "if e is not None:", "    raise e", "r = r()"]
+    return Hard(1, lines, ["r0", "r"])
+
+
+@template(Op.LOAD_SPECIAL)
+def load_special(x: Any, stack: list, i: Instr) -> Hard:
+    lines = [f"(r,), e = special_methods({x(1)}, {(i.a,)})", "if e is not None:", "    raise e"]
+    return Hard(1, lines, ["r", "NULL"])
 
 
 @template(Op.CALL_EXIT)
@@ -235,20 +244,28 @@ def call_exit(x: Any, stack: list, i: Instr) -> Hard:
     return value(0, f"{x(i.a)}({receiver}type({x(1)}), {x(1)}, {x(1)}.__traceback__)")
 
 
-def with_methods(manager: Any) -> tuple[Any, Any]:
-    """`__enter__` and `__exit__` of a context manager, looked up on its type as `with` does; or an error and None."""
+def special_methods(manager: Any, names: tuple[str, ...]) -> tuple[tuple[Any, ...], BaseException | None]:
+    """Methods of a context manager, found on its type as by `with`, and None; or the error that `with` raises."""
     cls = type(manager)
     methods = []
-    for name in ("__enter__", "__exit__"):
+    for name in names:
         for base in cls.__mro__:
             if name in base.__dict__:
                 method = base.__dict__[name]
                 methods.append(method.__get__(manager, cls) if hasattr(type(method), "__get__") else method)
                 break
         else:
-            missed = " (missed __exit__ method)" if name == "__exit__" else ""
-            return TypeError(f"'{cls.__qualname__}' object does not support the context manager protocol{missed}"), None
-    return methods[0], methods[1]
+            return (None,) * len(names), error_of_with(manager)
+    return tuple(methods), None
+
+
+def error_of_with(manager: Any) -> BaseException:
+    """What the interpreter says of something that is no context manager, none of whose methods it calls."""
+    try:
+        with manager:
+            raise AssertionError(f"{manager!r} is a context manager")
+    except BaseException as error:
+        return error.with_traceback(None)
 
 
 def stand_in(function: Any) -> Any:

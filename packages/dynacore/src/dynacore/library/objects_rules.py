@@ -32,6 +32,7 @@ from .arguments import attribute_name, is_callable, real_class, refuse
 from .folding import is_literal
 from .polyfills import objects
 from .registry import RULES, rule
+from .stand_ins import named_like
 
 # -- instances -------------------------------------------------------------------------------------------------------
 
@@ -316,7 +317,8 @@ def super_call(m: Any, *args: Value) -> Value:
     if isinstance(receiver, Known) and isinstance(receiver.obj, type) and issubclass(receiver.obj, start.obj):
         return Super(start.obj, receiver, receiver.obj)
     if not issubclass(receiver.cls, start.obj):
-        refuse(m, super, start.obj, object())
+        is_class = isinstance(receiver, Known) and isinstance(receiver.obj, type)
+        refuse(m, super, start.obj, receiver.obj if is_class else named_like(receiver.cls))  # type: ignore[attr-defined]
     return Super(start.obj, receiver, receiver.cls)
 
 

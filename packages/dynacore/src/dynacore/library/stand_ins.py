@@ -1,4 +1,4 @@
-"""From an instance of one of our classes to the C object that it stands for."""
+"""From an instance of our classes to the C object that it stands for; objects that errors name like the program's."""
 
 from __future__ import annotations
 
@@ -29,3 +29,18 @@ def real_object(obj: Any) -> Any:
         return obj
     own = vars(obj)
     return eval(expression(cls, own).format(**{name: name for name in own}), {**MODULES, **own})
+
+
+def named_like(cls: type, **namespace: Any) -> Any:
+    """An object of a class with the names of `cls`: errors say of it what they say of an instance of `cls`."""
+    names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
+    return type(cls.__name__, (), {**namespace, **names})()
+
+
+def empty_slot_text(cls: type, name: str) -> str:
+    """The text of the error about a slot of `cls` without a value."""
+    try:
+        getattr(named_like(cls, __slots__=(name,)), name)
+    except AttributeError as error:
+        return str(error)
+    raise AssertionError(f"a slot {name} has a value from the start")

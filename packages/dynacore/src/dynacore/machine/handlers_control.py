@@ -186,7 +186,7 @@ def get_iter(m: Machine, f: Frame, i: Instr) -> None:
 
 @handles(Op.FOR_ITER)
 def for_iter(m: Machine, f: Frame, i: Instr) -> None:
-    value = m.next_value(f.stack[-1])
+    value = m.next_value(f.stack[-i.a])
     if value is END:
         if i.b:
             del f.stack[-i.a :]
@@ -197,7 +197,7 @@ def for_iter(m: Machine, f: Frame, i: Instr) -> None:
 
 @handles(Op.POP_ITER)
 def pop_iter(m: Machine, f: Frame, i: Instr) -> None:
-    m.check_drop(f, f.stack[-1])
+    m.check_drop(f, f.stack[-i.a])
     del f.stack[-i.a :]
 
 
@@ -283,16 +283,27 @@ def enter_with(m: Machine, f: Frame, i: Instr) -> None:
     manager = f.stack.pop()
     if i.a:
         raise Break("async-unsupported", "async with")
-    methods = []
-    for name in ("__enter__", "__exit__"):
-        found = m.lookup_type(manager.cls, name)
-        if found is MISSING:
-            raise Break("attribute-unknown", f"{manager.cls.__name__}.{name}")
-        methods.append(m.get_descriptor(found, manager, manager.cls, name))
-    if PUSHED in methods:
-        raise AssertionError("special methods are looked up on the type, which runs no code for functions")
+    methods = [special(m, manager, name) for name in ("__enter__", "__exit__")]
     f.stack.append(methods[1])
     push(f, m.call(methods[0], [], {}))
+
+
+@handles(Op.LOAD_SPECIAL)
+def load_special(m: Machine, f: Frame, i: Instr) -> None:
+    f.stack.append(special(m, f.stack.pop(), i.a))
+    f.stack.append(NULL)
+
+
+def special(m: Machine, owner: Value, name: str) -> Value:
+    """A special method, looked up on the type and bound."""
+    found = m.lookup_type(owner.cls, name)
+    if found is MISSING:
+        raise Break("attribute-unknown", f"{owner.cls.__name__}.{name}")
+    method = m.get_descriptor(found, owner, owner.cls, name)
+    if method is PUSHED:
+        m.frames.pop()
+        raise Break("attribute-unknown", f"{owner.cls.__name__}.{name} is found by Python code")
+    return method
 
 
 @handles(Op.CALL_EXIT)
@@ -320,7 +331,7 @@ def yield_(m: Machine, f: Frame, i: Instr) -> None:
 def send(m: Machine, f: Frame, i: Instr) -> None:
     """One step of `yield from`: the receiver's next value is yielded on."""
     value = f.stack.pop()
-    receiver = f.stack[-1]
+    receiver = f.stack[-i.a]
     if type(receiver) is GenObj:
         push(f, m.resume_generator(receiver, value))
         return
@@ -351,8 +362,8 @@ def throw_cleanup(m: Machine, f: Frame, i: Instr) -> None:
         raise Break("exception-unknown", "thrown into a delegating generator")
     if not issubclass(exc.cls, StopIteration):
         raise Raised(exc)
-    del f.stack[-2:]
-    f.stack.extend([NONE, exc.args[0] if exc.args else NONE])
+    del f.stack[-1 - i.a :]
+    f.stack.extend([*[NONE] * i.a, exc.args[0] if exc.args else NONE])
 
 
 @handles(Op.INTRINSIC)

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._C import attribute_slots
 from ..library.registry import RULES, STANDS_FOR
+from ..library.stand_ins import empty_slot_text
 from ..reasons import Break
 from ..torch_api import immutable_types
 from ..values import (
@@ -130,7 +131,10 @@ class Attributes:
         """CPython's text for a missing attribute."""
         if isinstance(v, Known) and isinstance(v.obj, type):
             return f"type object '{v.obj.__name__}' has no attribute '{name}'"
-        return f"'{python_type(v).__name__}' object has no attribute '{name}'"
+        cls = python_type(v)
+        if type(self.lookup_type(cls, name)) is types.MemberDescriptorType:
+            return empty_slot_text(cls, name)
+        return f"'{cls.__name__}' object has no attribute '{name}'"
 
     def generic_getattr(self, v: Value, cls: type, name: str, hook: Any = None) -> Any:
         """`PyObject_GenericGetAttr`, without the error. `hook` answers for an AttributeError of a getter in Python."""

@@ -9,6 +9,7 @@ import math
 import types
 from typing import Any
 
+from bytecode_models import NULL as NULL_ITEM
 from bytecode_models import UNBOUND, resume_generator
 
 from ..frames import NULL
@@ -44,7 +45,7 @@ from ..values import (
 )
 
 #: names that emitted source may use
-NAMESPACE = {**MODULES, "UNBOUND_SLOT": UNBOUND, "real_object": real_object}
+NAMESPACE = {**MODULES, "UNBOUND_SLOT": UNBOUND, "NULL_ITEM": NULL_ITEM, "real_object": real_object}
 REVERSED = (
     type(reversed({})),
     type(reversed({}.values())),
@@ -354,7 +355,7 @@ class Rebuilder:
             return self.assign(v, self.call_again(v))
         frame = v.frame
         slots = ", ".join("UNBOUND_SLOT" if s is None else self.get(s) for s in frame.slots)
-        stack = self.many(frame.stack)
+        stack = ", ".join("NULL_ITEM" if v is NULL else self.get(v) for v in frame.stack)
         handled = self.get(frame.handled[-1]) if frame.handled else None
         where = f"{self.constant(frame.code)}, {frame.pc}, {self.get(frame.globals)}"
         return self.assign(

@@ -79,9 +79,9 @@ def ordered(s: SetObj) -> list[Value]:
     return [s.items[key] for key in real]
 
 
-def operand(m: Any, other: Value) -> tuple[Keys, Any] | None:
-    """An operation's other side: its keys, and the real iterable that C would see (None: not known); None as a whole
-    when iterating over it runs Python code."""
+def operand(m: Any, other: Value, method: str = "update") -> tuple[Keys, Any] | None:
+    """The other side of a set's method: its keys, and the real iterable that C would see (None: not known); None as a
+    whole when iterating over it runs Python code."""
     if is_set(other):
         other = storage(m, other)
         return other.items, real_set(other)
@@ -89,7 +89,7 @@ def operand(m: Any, other: Value) -> tuple[Keys, Any] | None:
     if items is None:
         return None
     values: Keys = {}
-    keys = [m.key_of(item) for item in items]
+    keys = [m.key_of(item, lambda unhashable: getattr({None}, method)([unhashable])) for item in items]
     for key, item in zip(keys, items, strict=True):
         values.setdefault(key, item)
     return values, keys if all(map(hashed, keys)) else None
@@ -111,7 +111,7 @@ def combine(s: SetObj, sides: list[tuple[Keys, Any]], method: str, real: Any) ->
 
 def sides_of(m: Any, others: tuple[Value, ...], method: str) -> list[tuple[Keys, Any]]:
     """All operands."""
-    sides = [operand(m, other) for other in others]
+    sides = [operand(m, other, method) for other in others]
     if None in sides:
         raise Break("iterate-unknown", f"set.{method}")
     return sides  # type: ignore[return-value]
@@ -190,20 +190,20 @@ def frozenset_new(m: Any, cls: Value, iterable: Value | None = None, /) -> Any:
 
 @rule(set.add)
 def set_add(m: Any, self: Value, item: Value, /) -> Value:
-    key = m.key_of(item)
+    key = m.key_of(item, set().add)
     return in_place_one(m, storage(m, self), key, item, "add")
 
 
 @rule(set.discard)
 def set_discard(m: Any, self: Value, item: Value, /) -> Value:
-    key = m.key_of(item)
+    key = m.key_of(item, set().discard)
     return in_place_one(m, storage(m, self), key, item, "discard")
 
 
 @rule(set.remove)
 def set_remove(m: Any, self: Value, item: Value, /) -> Value:
     s = storage(m, self)
-    key = m.key_of(item)
+    key = m.key_of(item, set().remove)
     if key not in s.items:
         m.throw(KeyError, item)
     return in_place_one(m, s, key, item, "discard")
@@ -313,7 +313,7 @@ def _ask(method: str, operator: str | None) -> None:
     """The rules of a question to two sets."""
 
     def ask(m: Any, self: Value, other: Value, /) -> Any:
-        side = operand(m, other)
+        side = operand(m, other, method)
         if side is None:
             raise Break("iterate-unknown", f"set.{method}")
         return m.const(getattr(set(storage(m, self).items), method)(set(side[0])))
@@ -366,7 +366,7 @@ def set_len(m: Any, self: Value, /) -> Value:
 
 @rule(set.__contains__, frozenset.__contains__)
 def set_contains(m: Any, self: Value, item: Value, /) -> Value:
-    return TRUE if m.key_of(item) in storage(m, self).items else FALSE
+    return TRUE if m.key_of(item, set().__contains__) in storage(m, self).items else FALSE
 
 
 @rule(set.__iter__, frozenset.__iter__)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
 from types import ClassMethodDescriptorType
 from typing import Any
 
@@ -306,7 +308,7 @@ def build_const_key_dict(m: Machine, items: list) -> DictObj:
 def build_set(m: Machine, items: list) -> SetObj:
     value = SetObj()
     for item in items:
-        value.items.setdefault(m.key_of(item), item)
+        value.items.setdefault(m.key_of(item, set().add), item)
     return value
 
 
@@ -344,7 +346,7 @@ def append(m: Machine, f: Frame, i: Instr) -> None:
         m.touch(owner)
         owner.append(item)
     else:
-        key = m.key_of(item)
+        key = m.key_of(item, set().add)
         m.touch(owner)
         owner.items.setdefault(key, item)
 
@@ -371,7 +373,7 @@ def extend(m: Machine, f: Frame, i: Instr) -> None:
         m.touch(owner)
         owner.items.extend(items)
     else:
-        keys = [m.key_of(item) for item in items]
+        keys = [m.key_of(item, set().add) for item in items]
         m.touch(owner)
         for key, item in zip(keys, items):
             owner.items.setdefault(key, item)
@@ -404,7 +406,8 @@ def extend_in_python(owner, source, is_list, /):
 def unpack(m: Machine, f: Frame, i: Instr) -> None:
     source = f.stack.pop()
     before, after = i.a, i.b
-    limit = before + 1 if after is None else None  # one more tells that there are too many
+    # One more tells that there are too many.
+    limit = before + 1 if after is None and source.cls not in SIZED else None
     try:
         items = m.iterate(source, limit)
     except Break as cause:
@@ -412,18 +415,16 @@ def unpack(m: Machine, f: Frame, i: Instr) -> None:
             raise
         refuse(m, source, "cannot unpack non-iterable {} object")
         f.pc = i.index  # once more, on the list that the loop makes
-        m.push_python(list_in_python, [source, m.const(limit)])
+        most = before if after is None else None
+        error = None if most is None else unpacking_error(iter, most + 1, before, after)
+        m.push_python(list_in_python, [source, m.const(most), m.const(error)])
         return
     n = len(items)
+    if n < before + (after or 0) or n > before and after is None:
+        m.throw(ValueError, unpacking_error(SIZED.get(source.cls, iter), n, before, after))
     if after is None:
-        if n < before:
-            m.throw(ValueError, f"not enough values to unpack (expected {before}, got {n})")
-        if n > before:
-            m.throw(ValueError, f"too many values to unpack (expected {before})")
         f.stack.extend(reversed(items))
         return
-    if n < before + after:
-        m.throw(ValueError, f"not enough values to unpack (expected at least {before + after}, got {n})")
     tail = items[n - after :] if after else []
     f.stack.extend(reversed(tail))
     f.stack.append(ListObj(items[before : n - after]))
@@ -436,13 +437,32 @@ def refuse(m: Machine, source: Any, text: str) -> None:
         m.throw(TypeError, text.format(source.cls.__name__))
 
 
-def list_in_python(source, limit, /):
-    """The first items of an iterable, all without `limit`."""
+#: how something of that type with items like these is made
+SIZED: dict[type, Callable] = {list: list, tuple: tuple, dict: dict.fromkeys}
+
+
+@functools.cache
+def unpacking_error(kind: Callable, n: int, before: int, after: int | None) -> str:
+    """What the interpreter says when `n` items are unpacked into so many names, with a starred one before the last ones.
+
+    It says more of what has a size than of other iterables.
+    """
+    starred = [] if after is None else ["*rest", *(f"b{k}" for k in range(after))]
+    names = "".join(f"{name}, " for name in [*(f"a{k}" for k in range(before)), *starred])
+    try:
+        exec(f"[{names}] = items", {"items": kind(range(n))})
+    except ValueError as error:
+        return str(error)
+    raise AssertionError(f"{n} items can be unpacked into {names}")
+
+
+def list_in_python(source, most, error, /):
+    """The items of an iterable; more than `most` are an error."""
     items = []
     for item in source:
+        if len(items) == most:
+            raise ValueError(error)
         items.append(item)
-        if len(items) == limit:
-            break
     return items
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from ..library.arguments import refuse
 from ..library.folding import CONST_TYPES
+from ..library.stand_ins import named_like
 from ..reasons import Break
 from ..values import (
     PUSHED,
@@ -214,8 +217,12 @@ class Compare:
 
     # -- keys ----------------------------------------------------------------------------------------------------------
 
-    def key_of(self, v: Value) -> Any:
-        """What stands for `v` among the keys of a dict or set value: equal keys are equal here."""
+    def key_of(self, v: Value, use: Callable[[Any], Any] = {}.__getitem__, whole: Value | None = None) -> Any:
+        """What stands for `v` among the keys of a dict or set value: equal keys are equal here.
+
+        `use` is what the key is for: the interpreter is asked for its error about an unhashable one. `whole` is the tuple
+        that `v` is found in.
+        """
         kind = type(v)
         if kind is Const:
             if v.cls in (slice,):
@@ -227,12 +234,13 @@ class Compare:
         if kind is Host:
             return self.specialise(v).value
         if kind is TupleObj and type(self.lookup_type(v.cls, "__hash__")) is not FUNCTION:
-            return tuple(self.key_of(item) for item in v.items)
+            return tuple(self.key_of(item, use, whole or v) for item in v.items)
         if kind is SetObj and issubclass(v.cls, frozenset) or kind is SliceObj:
             return self.constant_of(v)
         if kind in (ListObj, DictObj, SetObj):
             if self.lookup_type(v.cls, "__hash__") is None:
-                self.throw(TypeError, f"unhashable type: '{v.cls.__name__}'")
+                unhashable = named_like(v.cls, __hash__=None)
+                refuse(self, use, unhashable if whole is None else (unhashable,))
         if kind is Tensor or kind is Func or self.lookup_type(v.cls, "__hash__") is OBJECT_HASH:
             if kind is not Tensor and self.lookup_type(v.cls, "__eq__") is not OBJECT_EQ:
                 raise Break("operator-unknown", f"hash of {v.cls.__name__}")

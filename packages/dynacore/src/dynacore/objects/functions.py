@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..frames import Frame
 from ..reasons import Break
-from ..values import PUSHED, Cell, Const, DictObj, Func, GenObj, Known, TupleObj, Value
+from ..values import PUSHED, Cell, Const, DictObj, Func, GenObj, Known, Raised, TupleObj, Value
 from .wrapping import FUNCTION
 
 VARARGS, VARKEYWORDS = 0x04, 0x08
@@ -95,18 +95,26 @@ class Functions:
             raise Break("call-disabled", f.obj.__qualname__)
 
     def enter_generator(self, frame: Frame) -> None:
-        """Run a generator's prologue: it stands behind its creation, where the first sent value is dropped."""
+        """Run a generator's prologue: it stands behind its creation, where the first sent value is dropped.
+
+        A generator expression may make its iterator there: where that needs Python code, or fails, the real call does it.
+        """
         from bytecode_models import Op
 
+        depth = len(self.frames)
         self.frames.append(frame)
         try:
-            while frame.instrs[frame.pc].op != Op.START:
-                frame.ins = frame.instrs[frame.pc]
+            while (ins := frame.instrs[frame.pc]).op != Op.START or ins.a != "create_generator":
+                frame.ins = ins
                 frame.pc += 1
                 self.step(frame)
+                if self.frames[-1] is not frame:
+                    raise Break("iterate-unknown", f"{frame.code.co_qualname} calls __iter__")
             frame.pc += 1
+        except Raised as raised:
+            raise Break("exception-uncaught", raised.value.cls.__name__) from None
         finally:
-            self.frames.pop()
+            del self.frames[depth:]
 
     def bind(self, frame: Frame, signature: Signature, args: list[Value], kwargs: dict[str, Value]) -> None:
         """Put arguments into parameter slots as CPython does; any mistake is left to the real call's error."""

@@ -156,7 +156,7 @@ class Subscripts:
         if isinstance(v, DictObj):
             return self.d_get(v, item) is not None
         if isinstance(v, SetObj):
-            return self.key_of(item) in v.items
+            return self.key_of(item, set().__contains__) in v.items
         if isinstance(v, DictView) and v.what == "keys":
             return self.d_get(v.owner, item) is not None
         if isinstance(v, (ListObj, TupleObj)):

@@ -23,7 +23,7 @@ def refuse(m: Any, function: Callable, *args: Any, **kwargs: Any) -> Any:
     try:
         function(*args, **kwargs)
     except Exception as error:
-        return m.throw(type(error), *error.args)
+        return m.throw_real(error)
     raise Break("call-arguments", getattr(function, "__qualname__", repr(function)))
 
 

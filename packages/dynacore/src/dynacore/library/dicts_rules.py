@@ -81,6 +81,11 @@ def set_factory(m: Any, target: DictObj, factory: Value) -> None:
     target.attrs["default_factory"] = factory
 
 
+@rule(constructors.refuse_item)
+def refuse_item(m: Any, number: Value, /) -> Any:
+    refuse(m, constructors.refuse_item, m.constant_of(number))
+
+
 def fill(m: Any, target: DictObj, other: Value | None, named: dict[str, Value], result: Value) -> Any:
     """Update `target`, then give `result`."""
     pairs = [] if other is None else pairs_of(m, other)

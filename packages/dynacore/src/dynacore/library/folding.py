@@ -43,8 +43,13 @@ OPEN_METHODS: set[Any] = {
 }  # fmt: skip
 _OPEN_IDS = {id(method) for method in OPEN_METHODS}
 
-#: modules of C functions that compute
-PURE_MODULES = {math.__name__, cmath.__name__}
+#: modules of C functions that compute; some of a module's functions come from others
+PURE_MODULES = {
+    function.__module__
+    for module in (math, cmath)
+    for function in vars(module).values()
+    if type(function) is types.BuiltinFunctionType
+}
 
 #: built-in functions that ask nothing but the type of their argument
 PURE_FUNCTIONS = {

@@ -153,6 +153,7 @@ def load_global(m: Machine, f: Frame, i: Instr) -> None:
         value = m.d_get_str(m.builtins_of(f), i.a)
     if value is None:
         m.throw(NameError, f"name '{i.a}' is not defined", name=i.a)
+    m.check_imported(value, i.a)  # type: ignore[arg-type]
     f.stack.append(value)  # type: ignore[arg-type]
 
 
@@ -443,7 +444,7 @@ SIZED: dict[type, Callable] = {list: list, tuple: tuple, dict: dict.fromkeys}
 
 @functools.cache
 def unpacking_error(kind: Callable, n: int, before: int, after: int | None) -> str:
-    """What the interpreter says when `n` items are unpacked into so many names, with a starred one before the last ones.
+    """What the interpreter says when `n` items are unpacked into names, with a starred one before the last `after`.
 
     It says more of what has a size than of other iterables.
     """

@@ -394,6 +394,7 @@ FUNCTION_FIELDS = frozenset(
         "__defaults__",
         "__kwdefaults__",
         "__annotations__",
+        "__annotate__",
         "__type_params__",
     }
 )

@@ -214,7 +214,10 @@ class Calls:
             raise Break("exception-unknown", repr(error)) from None
         if type(error).__flags__ & (1 << 9) and type(error).__init__ is not Exception.__init__:
             raise Break("exception-unknown", repr(error))
-        self.raise_from(self.make_exception(type(error), args))
+        made = self.make_exception(type(error), args)
+        if hasattr(error, "__notes__"):
+            made.attrs["__notes__"] = self.made(list(error.__notes__))
+        self.raise_from(made)
 
 
 #: exceptions whose construction in C does more than to keep the arguments

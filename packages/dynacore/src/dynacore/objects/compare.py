@@ -220,8 +220,8 @@ class Compare:
     def key_of(self, v: Value, use: Callable[[Any], Any] = {}.__getitem__, whole: Value | None = None) -> Any:
         """What stands for `v` among the keys of a dict or set value: equal keys are equal here.
 
-        `use` is what the key is for: the interpreter is asked for its error about an unhashable one. `whole` is the tuple
-        that `v` is found in.
+        `use` is what the key is for: the interpreter is asked for its error about an unhashable one. `whole` is the
+        tuple that `v` is found in.
         """
         kind = type(v)
         if kind is Const:

@@ -97,7 +97,7 @@ class Functions:
     def enter_generator(self, frame: Frame) -> None:
         """Run a generator's prologue: it stands behind its creation, where the first sent value is dropped.
 
-        A generator expression may make its iterator there: where that needs Python code, or fails, the real call does it.
+        A generator expression may make its iterator there: what needs Python code for that, or fails, is really called.
         """
         from bytecode_models import Op
 
@@ -211,8 +211,12 @@ class Functions:
             return self.globals_of(function.__globals__)
         if name in ("__code__", "__defaults__", "__kwdefaults__", "__closure__"):
             return self.wrap(getattr(function, name), source.child("func", name.strip("_")))
-        if name in ("__name__", "__qualname__", "__doc__", "__module__", "__annotations__", "__type_params__"):
-            return self.wrap(getattr(function, name), source.child("slot", name))
+        if name in READ_FIELDS:
+            try:
+                found = getattr(function, name)
+            except Exception as error:  # annotations may be computed only now
+                raise Break("attribute-unknown", f"function.{name}") from error
+            return self.wrap(found, source.child("slot", name))
         return MISSING
 
     def missing_field(self, name: str) -> Value:
@@ -230,6 +234,7 @@ class Functions:
                 v.name = self.constant_of(value)
             elif name == "__qualname__":
                 v.qualname = self.constant_of(value)
+            v.fields.pop(EITHER_FIELD.get(name), None)
             v.fields[name] = value
 
 
@@ -239,6 +244,17 @@ def doc_of(m: Any, v: Func) -> Value:
     return m.const(consts[0] if consts and isinstance(consts[0], str) else None)
 
 
+def annotations_of(m: Any, v: Func) -> Value:
+    """A function's annotations; where a function computes them, the interpreter does, and remembers what it gave."""
+    if "__annotate__" in v.fields:
+        m.missing_field("__annotations__")
+    return DictObj()
+
+
+#: fields of functions from outside that hold an object
+READ_FIELDS = frozenset(
+    ("__name__", "__qualname__", "__doc__", "__module__", "__annotations__", "__annotate__", "__type_params__")
+)
 #: fields of functions made under capture: how each is found
 MADE_FIELDS: dict[str, Any] = {
     "__name__": lambda m, v: m.const(v.name),
@@ -250,9 +266,12 @@ MADE_FIELDS: dict[str, Any] = {
     "__closure__": lambda m, v: TupleObj(v.closure) if v.closure else m.const(None),
     "__doc__": doc_of,
     "__module__": lambda m, v: m.d_get_str(v.globals, "__name__") or m.const(None),
-    "__annotations__": lambda m, v: DictObj(),
+    "__annotations__": annotations_of,
+    "__annotate__": lambda m, v: m.const(None),
     "__type_params__": lambda m, v: TupleObj(()),
 }
+#: what is forgotten when a field is set
+EITHER_FIELD = {"__annotations__": "__annotate__", "__annotate__": "__annotations__"}
 #: those that are one object, whenever they are asked for
 KEPT_FIELDS = ("__annotations__",)
 

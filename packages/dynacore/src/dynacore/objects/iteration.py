@@ -55,7 +55,9 @@ class Iteration:
             return HostRange(v.bounds, RANGE_ITERATOR)
         method = self.lookup_type(v.cls, "__iter__")
         if type(method) is FUNCTION:
-            return self.call_real_function(method, [v])
+            # An iterator among the polyfills gives itself.
+            own = self.is_ours(Known(method)) and self.lookup_type(v.cls, "__next__") is not MISSING
+            return v if own else self.call_real_function(method, [v])
         if isinstance(v, ListObj) and issubclass(v.cls, deque):
             return self.call(self.known(method), [v], {})
         if isinstance(v, (ListObj, TupleObj)):

@@ -10,6 +10,9 @@ from ..values import DELETED, Bound, Const, DictObj, Known, Super, Tensor, Value
 from .attributes import C_FIELDS, C_METHODS, METHOD, MISSING
 from .wrapping import FUNCTION, is_heap
 
+#: what a module's dict holds for a lazy import; None where there are none
+LAZY_IMPORT = getattr(types, "LazyImportType", None)
+
 
 class OwnerAttributes:
     """`type.__getattribute__`, `module.__getattribute__`, `super.__getattribute__` and a tensor's attributes."""
@@ -89,6 +92,7 @@ class OwnerAttributes:
         descriptor = on_class is not MISSING and self.is_descriptor(on_class)
         found = None if descriptor and self.is_data(on_class) else self.d_get_str(namespace, name)
         if found is not None:
+            self.check_imported(found, name)
             return found
         if on_class is not MISSING:
             return self.get_descriptor(on_class, v, cls, name) if descriptor else self.class_value(cls, name, on_class)
@@ -102,6 +106,11 @@ class OwnerAttributes:
         if hook is not MISSING:
             return self.call_real_function(hook, [v, Const(name)])
         self.throw(AttributeError, f"module '{v.obj.__name__}' has no attribute '{name}'", name=name, obj=v)
+
+    def check_imported(self, found: Value, name: str) -> None:
+        """The first read of a name that was imported lazily imports it, and replaces what stands for it."""
+        if found.cls is LAZY_IMPORT:
+            raise Break("import", name)
 
     def module_dict(self, module: Any) -> DictObj:
         """The namespace of a module."""

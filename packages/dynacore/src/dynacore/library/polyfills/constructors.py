@@ -57,7 +57,7 @@ def dict_update(self, other, named, /):
             except TypeError:
                 pair = None
             if pair is None:
-                raise TypeError(f"cannot convert dictionary update sequence element #{number} to a sequence")
+                refuse_item(number)
             if len(pair) != 2:
                 raise ValueError(
                     f"dictionary update sequence element #{number} has length {len(pair)}; 2 is required"
@@ -66,6 +66,11 @@ def dict_update(self, other, named, /):
             number += 1
     for key in named:
         dict.__setitem__(self, key, named[key])
+
+
+def refuse_item(number, /):
+    """Raise what dict.update raises when the `number`-th item can't be iterated. The machine has a rule for this."""
+    dict([*[(0, 0)] * number, None])
 
 
 def dict_fill(self, other, named, result, /):

@@ -295,12 +295,12 @@ def get_iter(m: Machine, ins: Instr) -> None:
     (x,) = m.pop(1)
     if not (isinstance(x, Known) and type(x.obj) is range):
         raise Break("a loop over anything but a range")
-    m.stack += [Steps(x.obj), *[NULL] * (ins.b - 1)]  # some releases keep an iterator in two items
+    m.stack.append(Steps(x.obj))
 
 
 @on(Op.FOR_ITER)
 def for_iter(m: Machine, ins: Instr) -> int | None:
-    steps = m.stack[-ins.a]
+    steps = m.stack[-ins.a]  # an iterator of 3.15 is two stack items, itself and a NULL
     if steps.at == len(steps.items):
         if ins.b:
             m.pop(ins.a)

@@ -266,7 +266,7 @@ class Capture:
             )
         frame = Frame(decode(where.code), machine.globals_of(data.globals), closure, where.trusted)
         machine.root.key = state_names(self.point)
-        machine.enter(frame, self.state, where.index, where.handlers, where.drop)
+        machine.enter(frame, self.state, where.index, where.handlers, where.drop, where.null_above)
         try:
             machine.run()
         except (Finished, Stopped) as outcome:

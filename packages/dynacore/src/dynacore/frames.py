@@ -42,6 +42,7 @@ class Frame:
         "handlers",
         "ins",
         "instrs",
+        "null_above",
         "pc",
         "program",
         "saved",
@@ -65,6 +66,7 @@ class Frame:
         self.handled: list[Value] = []  # the exceptions that they handle; `except` takes its own off the stack
         self.gen: GenObj | None = None  # the generator whose body this is
         self.discard = False  # the return value isn't wanted
+        self.null_above = False  # a NULL goes above the return value
         self.trusted = trusted  # a polyfill of ours: its globals need no guards
 
     @property

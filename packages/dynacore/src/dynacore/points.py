@@ -35,6 +35,7 @@ class Where:
     plain: bool = False  # never captured
     trusted: bool = False  # code of a polyfill
     globals_id: int = 0
+    null_above: bool = False  # a NULL goes above the value that arrives
 
 
 class PointTable:
@@ -107,6 +108,14 @@ class PointTable:
         self.points.clear()
 
 
+def arrive(where: Where, stack: list[Any], null: Any) -> None:
+    """What becomes of the value that arrived last on a stack."""
+    if where.drop:
+        stack.pop()
+    if where.null_above:
+        stack.append(null)
+
+
 def unseen(rest: Callable[[], Any]) -> Any:
     """Run the rest of a polyfill: what it raises has no traceback line for it."""
     try:
@@ -140,8 +149,7 @@ class PointData:
         n = len(program.names)
         if program.is_generator:
             holder = state.pop(n)
-            if where.drop:
-                state.pop()
+            arrive(where, state, _C.NULL)
             holder.real = real_generator(where, self.globals, state, sent=False)
             return holder.real.__next__
         if not where.trusted:
@@ -150,8 +158,7 @@ class PointData:
         handled = state.pop(n) if where.handlers else None
         stack = [NULL if o is _C.NULL else o for o in state[n:]]
         state.clear()
-        if where.drop:
-            stack.pop()
+        arrive(where, stack, NULL)
         rest = resume_function(where.code, where.index, self.globals, slots, stack, handled=handled)
         return functools.partial(unseen, rest) if where.trusted else rest
 

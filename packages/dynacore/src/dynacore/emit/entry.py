@@ -369,21 +369,34 @@ class Emitter(Rebuilder):
         state = ", ".join(slots + [self.top(v) for v in frame.handled[-1:] + frame.stack])
         self.lines.append(f"{name}.move({point}, [{state}])")
 
-    def point(
-        self, frame: Frame, index: int, depth: int, *, waits: int | None, drop: bool = False, plain: bool = False
-    ) -> str:
-        """A name for the point where `frame` goes on."""
+    def point(self, frame: Frame, index: int, depth: int, *, waits: int | None, **how: bool) -> str:
+        """A name for the point where `frame` goes on; `how` are other fields of `Where`."""
         where = Where(
-            frame.code, index, depth, tuple(frame.handlers), waits, drop, plain, frame.trusted, id(frame.globals.obj)
+            frame.code,
+            index,
+            depth,
+            tuple(frame.handlers),
+            waits,
+            trusted=frame.trusted,
+            globals_id=id(frame.globals.obj),
+            **how,
         )
         return self.constant(self.points.get(where, frame.globals.obj))
 
     def waiting(self, frames: list[Frame], at: int) -> str:
         """A frame that waits for the one above it."""
         frame = frames[at]
-        drop = frames[at + 1].discard
+        above = frames[at + 1]
         state = self.state(frame, frame.stack)
-        return f"({self.point(frame, frame.pc, len(frame.stack) + 1, waits=frame.ins.index, drop=drop)}, {state})"
+        point = self.point(
+            frame,
+            frame.pc,
+            len(frame.stack) + 1,
+            waits=frame.ins.index,
+            drop=above.discard,
+            null_above=above.null_above,
+        )
+        return f"({point}, {state})"
 
     def outcomes(self, frame: Frame, hard: Hard, below: list[Value], waiting: list[str]) -> None:
         """Run the instruction, and hand over to the point for what came out."""

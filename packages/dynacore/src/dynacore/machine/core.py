@@ -100,8 +100,13 @@ class Machine(Objects):
 
     # -- the start -----------------------------------------------------------------------------------------------------
 
-    def enter(self, frame: Frame, state: list[Any], index: int, handlers: tuple[int, ...], drop: bool) -> None:
-        """Stand at instruction `index` of the outermost frame with the state of a `Point`."""
+    def enter(
+        self, frame: Frame, state: list[Any], index: int, handlers: tuple[int, ...], drop: bool, null_above: bool
+    ) -> None:
+        """Stand at instruction `index` of the outermost frame with the state of a `Point`.
+
+        The value that arrived last is dropped, or has a NULL put above it, where asked for.
+        """
         self.outermost = frame
         self.frames.append(frame)
         self.open_scalars = index > 0
@@ -113,6 +118,8 @@ class Machine(Objects):
         self.fill(frame, state, sources, len(frame.slots) if index else len(state), handlers)
         if drop:
             frame.stack.pop()
+        if null_above:
+            frame.stack.append(NULL)
         frame.pc = index
         self.given = [v for v in (*frame.slots, *frame.stack) if v is not None and type(v) is not Const]
 
@@ -215,6 +222,8 @@ class Machine(Objects):
         frames.pop()
         if not frame.discard:
             frames[-1].stack.append(value)
+        if frame.null_above:
+            frames[-1].stack.append(NULL)
 
     def yield_value(self, frame: Frame, value: Value) -> None:
         """Suspend the generator whose body `frame` is and hand `value` to the frame that resumed it."""

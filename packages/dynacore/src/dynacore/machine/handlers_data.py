@@ -238,11 +238,11 @@ def push_method(m: Machine, f: Frame, value: Any, shape: str) -> None:
     """What a method load leaves: (method, self) or a callable beside NULL."""
     stack = f.stack
     if value is PUSHED:
-        # The callee's return value lands on top of the caller's stack: NULL goes below it where the shape wants that.
-        if shape != "null_first":
-            m.frames.pop()
-            raise Break("attribute-unknown", "a method load that runs Python code")
-        stack.append(NULL)
+        # The callee's return value lands on top of the caller's stack.
+        if shape == "null_first":
+            stack.append(NULL)
+        else:
+            m.frames[-1].null_above = True
     elif type(value) is Bound and splits(value):
         stack.append(value.func)
         stack.append(value.self)

@@ -381,13 +381,14 @@ class DictView(Obj):
 class GenObj(Obj):
     """A generator made under capture: a suspended frame of the machine."""
 
-    __slots__ = ("arguments", "frame", "func", "made_at", "running", "started")
+    __slots__ = ("arguments", "frame", "func", "iterated", "made_at", "running", "started")
 
     def __init__(self, frame: Any, func: Value | None, obj: Any = None, source: Source | None = None):
         super().__init__(GeneratorType, obj, source)
         self.frame = frame  # None once finished
         self.func = func
         self.arguments: list[Value | None] = []  # parameter slots at the call, to make the real one if it never started
+        self.iterated = False  # the one argument is the iterator of a generator expression
         self.made_at: tuple = ()  # (code, instruction index) of the call
         self.started = False
         self.running = False

@@ -13,6 +13,7 @@ from bytecode_models import NULL as NULL_ITEM
 from bytecode_models import UNBOUND, resume_generator
 
 from ..frames import NULL
+from ..library.polyfills.constructors import make_from_iterator
 from ..library.registry import STANDS_FOR
 from ..library.stand_ins import MODULES, expression, real_object
 from ..objects.wrapping import base_layout
@@ -365,6 +366,8 @@ class Rebuilder:
     def call_again(self, v: GenObj) -> str:
         """The call that made an unstarted generator."""
         code, slots = v.frame.code, v.arguments
+        if v.iterated:
+            return f"{self.constant(make_from_iterator)}({self.get(v.func)}, {self.get(slots[0])})"
         n, kwonly = code.co_argcount, code.co_kwonlyargcount
         parts = [self.get(s) for s in slots[:n]]
         at = n + kwonly

@@ -13,7 +13,7 @@ from ..reasons import Break
 from ..values import Bound, Const, DictObj, Known, Obj, TupleObj, Value
 from .arguments import is_callable, is_installed
 from .folding import is_literal
-from .polyfills import objects
+from .polyfills import constructors, objects
 from .registry import rule
 
 
@@ -22,6 +22,14 @@ def partial_call(m: Any, self: Value, /, *args: Value, **kwargs: Value) -> Any:
     function, first, named = (m.getattr(self, name) for name in ("func", "args", "keywords"))
     pairs = {m.constant_of(key): value for key, value in m.d_items(named)}
     return m.call(function, [*first.items, *args], {**pairs, **kwargs})
+
+
+@rule(constructors.make_from_iterator)
+def make_from_iterator(m: Any, function: Value, iterator: Value, /) -> Any:
+    signature = m.signature_of(function)
+    frame = m.frame_for(signature.code, signature.globals, signature.closure, m.is_ours(function))
+    frame.slots[0] = iterator
+    return m.make_generator(function, frame, iterated=True)
 
 
 @rule(types.MethodType)

@@ -8,6 +8,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from ..frames import Frame
+from ..library.polyfills import constructors
 from ..reasons import Break
 from ..values import PUSHED, Cell, Const, DictObj, Func, GenObj, Known, Raised, TupleObj, Value
 from .wrapping import FUNCTION
@@ -75,14 +76,20 @@ class Functions:
         frame = self.frame_for(code, signature.globals, signature.closure, trusted)
         self.bind(frame, signature, args, kwargs)
         if code.co_flags & GENERATOR:
-            self.enter_generator(frame)
-            gen = GenObj(frame, f)
-            gen.arguments = list(frame.slots)
-            gen.made_at = (self.frames[-1].code, self.frames[-1].ins.index)
-            frame.gen = gen
-            self.generators.append(gen)
-            return gen
+            return self.make_generator(f, frame)
         return self.push_frame(frame)
+
+    def make_generator(self, f: Value, frame: Frame, iterated: bool = False) -> Any:
+        """The generator whose body `frame` will be; `iterated`: a generator expression was given its iterator."""
+        if not self.enter_generator(frame, iterated):
+            return self.push_python(constructors.iterate_then_make, [f, frame.slots[0]])  # type: ignore[list-item]
+        gen = GenObj(frame, f)
+        gen.arguments = list(frame.slots)
+        gen.iterated = iterated
+        gen.made_at = (self.frames[-1].code, self.frames[-1].ins.index)
+        frame.gen = gen
+        self.generators.append(gen)
+        return gen
 
     def is_ours(self, f: Value) -> bool:
         """Whether a function is one of our polyfills (its globals can't change)."""
@@ -94,10 +101,11 @@ class Functions:
         if type(f) is Known and self.is_disabled(f.obj):
             raise Break("call-disabled", f.obj.__qualname__)
 
-    def enter_generator(self, frame: Frame) -> None:
+    def enter_generator(self, frame: Frame, iterated: bool) -> bool:
         """Run a generator's prologue: it stands behind its creation, where the first sent value is dropped.
 
-        A generator expression may make its iterator there: what needs Python code for that, or fails, is really called.
+        A generator expression may make its iterator there, unless it is `iterated`. False, with nothing done: that
+        takes Python code. Where it fails, the real call shall.
         """
         from bytecode_models import Op
 
@@ -107,10 +115,12 @@ class Functions:
             while (ins := frame.instrs[frame.pc]).op != Op.START or ins.a != "create_generator":
                 frame.ins = ins
                 frame.pc += 1
-                self.step(frame)
+                if not (iterated and ins.op == Op.GET_ITER):
+                    self.step(frame)
                 if self.frames[-1] is not frame:
-                    raise Break("iterate-unknown", f"{frame.code.co_qualname} calls __iter__")
+                    return False
             frame.pc += 1
+            return True
         except Raised as raised:
             raise Break("exception-uncaught", raised.value.cls.__name__) from None
         finally:

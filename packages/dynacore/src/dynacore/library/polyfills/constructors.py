@@ -68,6 +68,26 @@ def dict_update(self, other, named, /):
         dict.__setitem__(self, key, named[key])
 
 
+class Iterated:
+    """What is iterated over by the iterator that it is given."""
+
+    def __init__(self, iterator, /):
+        self.iterator = iterator
+
+    def __iter__(self):
+        return self.iterator
+
+
+def iterate_then_make(function, iterable, /):
+    """The generator of a generator expression that makes its iterator itself."""
+    return make_from_iterator(function, iter(iterable))
+
+
+def make_from_iterator(function, iterator, /):
+    """The same, given the iterator, of which no other is asked. The machine has a rule for this."""
+    return function(Iterated(iterator))
+
+
 def refuse_item(number, /):
     """Raise what dict.update raises when the `number`-th item can't be iterated. The machine has a rule for this."""
     dict([*[(0, 0)] * number, None])

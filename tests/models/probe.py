@@ -83,10 +83,10 @@ def counted(facts, name, at, jump):
 def iterator_widths(model):
     """For each opcode that has to do with iterators: of how many stack items it takes them to be."""
     others = (Op.FOR_ITER, Op.POP_ITER, Op.SEND, Op.END_SEND, Op.THROW_CLEANUP)
-    operand = {Op.GET_ITER: "b"} | dict.fromkeys(others, "a")
-    return {
-        name: getattr(step, operand[step.op])
-        for name in model.numbers.keys() & model.rules.keys()
-        for step in model.rules[name]
-        if step.op in operand
+    rules = {name: model.rules[name] for name in model.numbers.keys() & model.rules.keys()}
+    made = {
+        name: 1 + sum(step.op is Op.PUSH_NULL for step in rule)
+        for name, rule in rules.items()
+        if any(step.op is Op.GET_ITER for step in rule)
     }
+    return made | {name: step.a for name, rule in rules.items() for step in rule if step.op in others}

@@ -19,7 +19,7 @@ import torch
 from . import logs, torch_api
 from .config import config
 from .errors import ArgumentError, BackendError, suggest
-from .specialise import specialised, with_constants
+from .specialise import OpenInputs, specialised, with_constants
 
 Compiled = Callable[..., Any]
 Backend = Callable[..., Compiled]
@@ -207,6 +207,9 @@ def call_backend(
     """
     # A backend may have changed the graph before it fails.
     spare = with_constants(gm, {}) if config.suppress_errors else gm
+    varying = gm.meta.get("varying")
+    if varying is not None and name not in _BUILT_IN:
+        example_inputs = OpenInputs(example_inputs, varying)
     try:
         compiled = backend(gm, example_inputs)
         if not callable(compiled):

@@ -1,24 +1,26 @@
 """What compilers take for granted about the inputs of a graph, and eager execution does not.
 
 AOTAutograd writes a Python number that it is called with into what it makes; so each combination of numbers gets an
-artifact of its own, with the numbers written into the graph, where the compiler can use them; so does each combination
-of sizes, where sizes vary. And where a graph changes
-an input in place, what it makes is right only for inputs that share memory as the first ones did; so inputs that share
+artifact of its own, with the numbers written into the graph, where the compiler can use them. Sizes that vary, and
+ints, are symbols to it; what it relies on about these decides which artifact a call gets. And where a graph changes an
+input in place, what it makes is right only for inputs that share memory as the first ones did; so inputs that share
 memory run the graph as it is.
 """
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from .torch_api import storage_key
+from .torch_api import open_inputs, storage_key
 
 LIMIT = 8
-"""How many artifacts one graph gets for different numbers and sizes. Past them the graph runs as it is."""
+"""How many artifacts one graph gets for different numbers and relations of sizes. Past them it runs as it is."""
 
 Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], tuple[Callable[..., Any], bool]]
 """Gives the compiled graph, and whether it changes an input in place."""
@@ -31,23 +33,73 @@ def specialised(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], compile
     return first if first is not None and artifacts.always_right else artifacts.run
 
 
+@dataclass(frozen=True)
+class Varying:
+    """How the sizes of a graph's inputs, and the ints among them, vary together.
+
+    An expression is an int, ("leaf", index of the leaf), or (operator's symbol, expression, expression).
+    """
+
+    leaves: tuple[tuple[int, bool], ...]
+    """Numbers that vary on their own: the value in the captured call, and whether it is a size, of at least 2."""
+    inputs: tuple[Any, ...]
+    """For each input: None where nothing varies, the expression of an int, or those of a tensor's (sizes, strides)."""
+
+    def places(self) -> list[tuple[int, int]] | None:
+        """For each leaf an input that shows it: (input, dimension), -1 for an int itself. None where one is missing."""
+        found: dict[Any, tuple[int, int]] = {}
+        for i, varies in enumerate(self.inputs):
+            sizes = () if varies is None else varies[0] if is_layout(varies) else ()
+            for dim, size in enumerate(sizes):
+                found.setdefault(size, (i, dim))
+            if varies is not None and not is_layout(varies):
+                found[varies] = (i, -1)
+        places = [found.get(("leaf", k)) for k in range(len(self.leaves))]
+        return None if None in places else places  # type: ignore[return-value]
+
+
+def is_layout(varies: Any) -> bool:
+    """Whether this is said of a tensor, not of an int."""
+    return type(varies[0]) is tuple
+
+
+class OpenInputs(Sequence[Any]):
+    """Example inputs with symbolic sizes, made when somebody looks at them: most backends don't."""
+
+    def __init__(self, inputs: Sequence[Any], varying: Varying) -> None:
+        self._make = functools.cache(lambda: open_inputs(inputs, varying.leaves, varying.inputs)[0])
+        self._n = len(inputs)
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._make()[index]
+
+
 class _Artifacts:
     def __init__(self, gm: torch.fx.GraphModule, compiler: Compiler, example_inputs: Sequence[Any]) -> None:
         self._gm = gm
         self._compiler = compiler
+        self._varying: Varying | None = gm.meta.get("varying")
+        self._places = self._varying.places() if self._varying is not None else None
+        followed = self._varying.inputs if self._varying is not None and self._places is not None else ()
         positions = range(len(example_inputs))
-        self._numbers = [i for i in positions if isinstance(example_inputs[i], (bool, int, float, complex))]
+        self._numbers = [
+            i
+            for i in positions
+            if isinstance(example_inputs[i], (bool, int, float, complex)) and not (followed and followed[i] is not None)
+        ]
         self._others = [i for i in positions if i not in self._numbers]
-        nodes = [node for node in gm.graph.nodes if node.op == "placeholder"]
-        self._varying = [i for i, node in enumerate(nodes) if node.meta.get("sizes_vary")]
-        self._made: dict[Any, Callable[..., Any]] = {}
+        self._made: dict[Any, list[tuple[Callable[..., Any] | None, Callable[..., Any]]]] = {}
+        self._count = 0
         self._mutates = False
         self._lock = threading.Lock()
 
     @property
     def always_right(self) -> bool:
         """Whether the one artifact is right for all inputs."""
-        return not self._numbers and not self._varying and not self._mutates
+        return not self._numbers and not self._mutates and all(made[0][0] is None for made in self._made.values())
 
     def run(self, *inputs: Any) -> Any:
         artifact = self.get(inputs)
@@ -59,24 +111,64 @@ class _Artifacts:
         """The artifact for these inputs; None where the graph has to run as it is."""
         if self._mutates and share_memory(inputs):
             return None
-        key = (
-            *[_key(inputs[i]) for i in self._numbers],
-            *[(inputs[i].shape, inputs[i].stride()) for i in self._varying],
-        )
-        if (artifact := self._made.get(key)) is not None:
+        key = tuple(_key(inputs[i]) for i in self._numbers)
+        if (artifact := self._find(key, inputs)) is not None:
             return artifact
         with self._lock:
-            if key not in self._made and len(self._made) < LIMIT:
+            if self._find(key, inputs) is None and self._count < LIMIT:
                 self._make(key, inputs)
-            return self._made.get(key)
+            return self._find(key, inputs)
+
+    def _find(self, key: Any, inputs: Sequence[Any]) -> Callable[..., Any] | None:
+        """An artifact that was made for these numbers and whose conditions on sizes hold."""
+        for holds, artifact in self._made.get(key, ()):
+            if holds is None or holds(inputs):
+                return artifact
+        return None
 
     def _make(self, key: Any, inputs: Sequence[Any]) -> None:
         numbers = {i: inputs[i] for i in self._numbers}
         rest = [inputs[i] for i in self._others]
-        artifact, mutates = self._compiler(with_constants(self._gm, numbers), rest)
+        graph = with_constants(self._gm, numbers)
+        self._count += 1
+        if self._varying is None:
+            holds, (artifact, mutates) = None, self._compiler(graph, rest)
+        elif self._places is None:
+            holds, (artifact, mutates) = same_sizes(inputs), self._compiler(graph, rest)
+        else:
+            holds, (artifact, mutates) = self._make_open(graph, inputs, self._varying, self._places)
         self._mutates |= mutates
         if not (mutates and share_memory(inputs)):
-            self._made[key] = artifact
+            self._made.setdefault(key, []).append((holds, artifact))
+
+    def _make_open(
+        self, graph: torch.fx.GraphModule, inputs: Sequence[Any], varying: Varying, places: list[tuple[int, int]]
+    ) -> Any:
+        """An artifact for all sizes that meet what the compiler relied on."""
+        leaves = [
+            (inputs[i] if dim < 0 else inputs[i].shape[dim], is_size)
+            for (i, dim), (_, is_size) in zip(places, varying.leaves, strict=True)
+        ]
+        examples, conditions = open_inputs(inputs, leaves, varying.inputs)
+        compiled = self._compiler(graph, [examples[i] for i in self._others])
+        condition = conditions()
+        if condition is None:
+            return None, compiled
+
+        def holds(given: Sequence[Any]) -> bool:
+            return condition(*[given[i] if dim < 0 else given[i].shape[dim] for i, dim in places])
+
+        return holds, compiled
+
+
+def same_sizes(inputs: Sequence[Any]) -> Callable[[Sequence[Any]], bool]:
+    """Whether tensors are laid out as these are."""
+    tensors = [(i, x.shape, x.stride()) for i, x in enumerate(inputs) if isinstance(x, torch.Tensor)]
+
+    def holds(given: Sequence[Any]) -> bool:
+        return all(given[i].shape == shape and given[i].stride() == stride for i, shape, stride in tensors)
+
+    return holds
 
 
 def _key(value: Any) -> Any:

@@ -6,7 +6,9 @@ What is slow to import is imported inside the function that needs it.
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import functools
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -249,6 +251,88 @@ def _through_aot_autograd(
     found = context.fw_metadata
     mutates = found is None or any(info.mutates_data or info.mutates_metadata for info in found.input_info)
     return compiled, mutates
+
+
+def open_inputs(
+    inputs: Sequence[Any], leaves: Sequence[tuple[int, bool]], varying: Sequence[Any]
+) -> tuple[list[Any], Callable[[], Callable[..., bool] | None]]:
+    """Tensors without data whose sizes are symbols, and symbols for ints, in the place of `inputs`.
+
+    `leaves` and `varying` are as in `specialise.Varying`. The second result, called once the inputs were compiled
+    for, gives what that relied on as a condition over the leaves; None for no condition.
+    """
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
+
+    env = ShapeEnv()
+    mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
+    symbols = []
+    for k, (value, is_size) in enumerate(leaves):
+        create = env.create_symbol if is_size else env.create_unspecified_symbol
+        source = _source(k)
+        symbol = create(value, source, dynamic_dim=DimDynamic.DYNAMIC)
+        symbols.append(env.create_symintnode(symbol, hint=value, source=source))
+
+    def number(expression: Any) -> Any:
+        if type(expression) is int:
+            return expression
+        if expression[0] == "leaf":
+            return symbols[expression[1]]
+        return SYMBOLIC_OPERATORS[expression[0]](number(expression[1]), number(expression[2]))
+
+    examples: list[Any] = []
+    for value, varies in zip(inputs, varying, strict=True):
+        if varies is None:
+            tensor = isinstance(value, torch.Tensor)
+            examples.append(mode.from_tensor(value, static_shapes=True) if tensor else value)
+        elif not isinstance(value, torch.Tensor):
+            examples.append(number(varies))
+        else:
+            sizes, strides = (tuple(map(number, numbers)) for numbers in varies)
+            with mode:
+                made = torch.empty_strided(sizes, strides, dtype=value.dtype, device=value.device)
+            examples.append(made.requires_grad_(value.requires_grad))
+    return examples, functools.partial(_conditions, env, symbols)
+
+
+SYMBOLIC_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+}  # fmt: skip
+
+
+def _source(k: int) -> Any:
+    """Where the k-th symbol comes from, as torch wants to know it."""
+    from torch._guards import GuardSource, Source
+
+    @dataclasses.dataclass(frozen=True)
+    class Leaf(Source):
+        number: int
+
+        @property
+        def guard_source(self) -> Any:
+            return GuardSource.LOCAL
+
+        @property
+        def name(self) -> str:
+            return f"n{self.number}"
+
+    return Leaf(k)
+
+
+def _conditions(env: Any, symbols: Sequence[Any]) -> Callable[..., bool] | None:
+    """What was assumed of the symbols, as a function of their values."""
+    from torch.fx.experimental.symbolic_shapes import SYMPY_INTERP
+    from torch.utils._sympy.printers import PythonPrinter
+
+    env.freeze()
+    printer = PythonPrinter()
+    assumed = dict.fromkeys(f"({printer.doprint(guard.expr)})" for guard in env.guards)
+    if not assumed:
+        return None
+    # `expr` would have an equal in the place of a symbol that was found to have one.
+    arguments = [str(symbol.node._expr) for symbol in symbols]
+    made: Callable[..., bool] = eval(f"lambda {', '.join(arguments)}: {' and '.join(assumed)}", dict(SYMPY_INTERP))
+    return made
 
 
 def inductor_mode(mode: str, dynamic: bool | None) -> dict[str, Any]:

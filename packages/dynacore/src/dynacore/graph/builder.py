@@ -83,7 +83,6 @@ class Graph:
         self._after_inputs = node
         if type(value) is Tensor:
             node.meta["example_value"] = value.fake
-            node.meta["sizes_vary"] = value.layout is not None
         self.inputs.append(value)
         return node
 
@@ -193,7 +192,11 @@ class Graph:
                 node.meta["stack_trace"] = traces[where]
         if config.verify:
             self.fx.lint()
-        return GraphModule(torch.nn.Module(), self.fx, "CapturedGraph"), self.inputs
+        module = GraphModule(torch.nn.Module(), self.fx, "CapturedGraph")
+        varying = dims.varying(self.m, self.inputs)
+        if varying is not None:
+            module.meta["varying"] = varying
+        return module, self.inputs
 
 
 def first_node(graph: FxGraph) -> Node:

@@ -9,6 +9,8 @@ import torch
 from .. import logs
 from ..marks import DYNAMIC_ATTRIBUTE, STATIC_ATTRIBUTE
 from ..sources import Source
+from ..specialise import Varying
+from ..torch_api import SYMBOLIC_OPERATORS
 from ..values import Const, Host
 from .layouts import contiguous
 from .sizes import Size, example
@@ -113,3 +115,28 @@ def strides(m: Any, tensor: torch.Tensor, shape: tuple, source: Source) -> tuple
             condition = Host(True, None, "({} == {})", (own, step.host))
             m.relations.append(("rel", condition, True))
     return tuple(found)
+
+
+def varying(m: Any, inputs: list[Any]) -> Varying | None:
+    """How the sizes of a graph's inputs vary; None where they don't."""
+    leaves: dict[int, tuple[int, Host]] = {}
+
+    def expression(value: Any) -> Any:
+        host = value.host if type(value) is Size else value
+        if type(host) is not Host:
+            return host.value if type(host) is Const else host
+        symbol = host.text[4:-4]
+        if host.source is None and symbol in SYMBOLIC_OPERATORS and host.text == f"({{}} {symbol} {{}})":
+            return (symbol, *map(expression, host.operands))
+        return "leaf", leaves.setdefault(id(host), (len(leaves), host))[0]
+
+    def of_input(value: Any) -> Any:
+        if type(value) is Host:
+            return expression(value) if value.cls is int else None
+        return value.layout and tuple([tuple(map(expression, sizes)) for sizes in value.layout])
+
+    found = tuple(map(of_input, inputs))
+    if all(one is None for one in found):
+        return None
+    hosts = [host for _, host in leaves.values()]
+    return Varying(tuple([(host.example, m.integers.least(m.form_of(host), SMALLEST)) for host in hosts]), found)

@@ -253,6 +253,54 @@ def _through_aot_autograd(
     return compiled, mutates
 
 
+class Symbols:
+    """Numbers as symbols of torch's `ShapeEnv`, and tensors without data whose sizes are expressions over them.
+
+    `leaves` has for each symbol its value now, and whether it is a size, which is 2 or more. Expressions are as in
+    `specialise.Varying`.
+    """
+
+    def __init__(self, leaves: Sequence[tuple[int, bool]]) -> None:
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
+
+        self.env = ShapeEnv()
+        self.mode = FakeTensorMode(shape_env=self.env, allow_non_fake_inputs=True)
+        self.symbols = []
+        for k, (value, is_size) in enumerate(leaves):
+            create = self.env.create_symbol if is_size else self.env.create_unspecified_symbol
+            source = _source(k)
+            symbol = create(value, source, dynamic_dim=DimDynamic.DYNAMIC)
+            self.symbols.append(self.env.create_symintnode(symbol, hint=value, source=source))
+
+    @property
+    def names(self) -> list[str]:
+        """The symbols' names. (`expr` would have an equal in the place of one that was found to have one.)"""
+        return [str(symbol.node._expr) for symbol in self.symbols]
+
+    def number(self, expression: Any) -> Any:
+        """An int, or a symbolic one."""
+        if type(expression) is int:
+            return expression
+        if expression[0] == "leaf":
+            return self.symbols[expression[1]]
+        return SYMBOLIC_OPERATORS[expression[0]](self.number(expression[1]), self.number(expression[2]))
+
+    def tensor(self, like: torch.Tensor, layout: Any, device: torch.device) -> torch.Tensor:
+        """A tensor without data of this dtype, with (sizes, strides) as expressions."""
+        sizes, strides = (tuple(map(self.number, numbers)) for numbers in layout)
+        with self.mode:
+            return torch.empty_strided(sizes, strides, dtype=like.dtype, device=device)
+
+    def assumed(self) -> list[Any]:
+        """What was assumed of the symbols so far, as sympy's expressions."""
+        return [guard.expr for guard in self.env.guards]
+
+    def expression(self, number: Any) -> Any:
+        """A number as sympy's expression, or an int."""
+        return number.node.expr if isinstance(number, torch.SymInt) else number
+
+
 def open_inputs(
     inputs: Sequence[Any], leaves: Sequence[tuple[int, bool]], varying: Sequence[Any]
 ) -> tuple[list[Any], Callable[[], Callable[..., bool] | None]]:
@@ -261,38 +309,16 @@ def open_inputs(
     `leaves` and `varying` are as in `specialise.Varying`. The second result, called once the inputs were compiled
     for, gives what that relied on as a condition over the leaves; None for no condition.
     """
-    from torch._subclasses.fake_tensor import FakeTensorMode
-    from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
-
-    env = ShapeEnv()
-    mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
-    symbols = []
-    for k, (value, is_size) in enumerate(leaves):
-        create = env.create_symbol if is_size else env.create_unspecified_symbol
-        source = _source(k)
-        symbol = create(value, source, dynamic_dim=DimDynamic.DYNAMIC)
-        symbols.append(env.create_symintnode(symbol, hint=value, source=source))
-
-    def number(expression: Any) -> Any:
-        if type(expression) is int:
-            return expression
-        if expression[0] == "leaf":
-            return symbols[expression[1]]
-        return SYMBOLIC_OPERATORS[expression[0]](number(expression[1]), number(expression[2]))
-
+    symbols = Symbols(leaves)
     examples: list[Any] = []
     for value, varies in zip(inputs, varying, strict=True):
-        if varies is None:
-            tensor = isinstance(value, torch.Tensor)
-            examples.append(mode.from_tensor(value, static_shapes=True) if tensor else value)
-        elif not isinstance(value, torch.Tensor):
-            examples.append(number(varies))
+        if not isinstance(value, torch.Tensor):
+            examples.append(value if varies is None else symbols.number(varies))
+        elif varies is None:
+            examples.append(symbols.mode.from_tensor(value, static_shapes=True))
         else:
-            sizes, strides = (tuple(map(number, numbers)) for numbers in varies)
-            with mode:
-                made = torch.empty_strided(sizes, strides, dtype=value.dtype, device=value.device)
-            examples.append(made.requires_grad_(value.requires_grad))
-    return examples, functools.partial(_conditions, env, symbols)
+            examples.append(symbols.tensor(value, varies, value.device).requires_grad_(value.requires_grad))
+    return examples, functools.partial(_conditions, symbols)
 
 
 SYMBOLIC_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
@@ -319,19 +345,18 @@ def _source(k: int) -> Any:
     return Leaf(k)
 
 
-def _conditions(env: Any, symbols: Sequence[Any]) -> Callable[..., bool] | None:
+def _conditions(symbols: Symbols) -> Callable[..., bool] | None:
     """What was assumed of the symbols, as a function of their values."""
     from torch.fx.experimental.symbolic_shapes import SYMPY_INTERP
     from torch.utils._sympy.printers import PythonPrinter
 
-    env.freeze()
+    symbols.env.freeze()
     printer = PythonPrinter()
-    assumed = dict.fromkeys(f"({printer.doprint(guard.expr)})" for guard in env.guards)
+    assumed = dict.fromkeys(f"({printer.doprint(expression)})" for expression in symbols.assumed())
     if not assumed:
         return None
-    # `expr` would have an equal in the place of a symbol that was found to have one.
-    arguments = [str(symbol.node._expr) for symbol in symbols]
-    made: Callable[..., bool] = eval(f"lambda {', '.join(arguments)}: {' and '.join(assumed)}", dict(SYMPY_INTERP))
+    text = f"lambda {', '.join(symbols.names)}: {' and '.join(assumed)}"
+    made: Callable[..., bool] = eval(text, dict(SYMPY_INTERP))
     return made
 
 

@@ -117,26 +117,43 @@ def strides(m: Any, tensor: torch.Tensor, shape: tuple, source: Source) -> tuple
     return tuple(found)
 
 
-def varying(m: Any, inputs: list[Any]) -> Varying | None:
-    """How the sizes of a graph's inputs vary; None where they don't."""
-    leaves: dict[int, tuple[int, Host]] = {}
+class Leaves:
+    """Numbers that vary on their own, collected while others are written as expressions over them."""
 
-    def expression(value: Any) -> Any:
+    def __init__(self) -> None:
+        self.hosts: list[Host] = []
+        self._index: dict[int, int] = {}
+
+    def expression(self, value: Any) -> Any:
+        """A size, or an int's value, as `specialise.Varying` has it."""
         host = value.host if type(value) is Size else value
         if type(host) is not Host:
             return host.value if type(host) is Const else host
         symbol = host.text[4:-4]
         if host.source is None and symbol in SYMBOLIC_OPERATORS and host.text == f"({{}} {symbol} {{}})":
-            return (symbol, *map(expression, host.operands))
-        return "leaf", leaves.setdefault(id(host), (len(leaves), host))[0]
+            return (symbol, *map(self.expression, host.operands))
+        if id(host) not in self._index:
+            self._index[id(host)] = len(self.hosts)
+            self.hosts.append(host)
+        return "leaf", self._index[id(host)]
+
+    def layout(self, layout: tuple[tuple, tuple]) -> tuple[tuple, tuple]:
+        """Sizes and strides as expressions."""
+        return tuple(map(self.expression, layout[0])), tuple(map(self.expression, layout[1]))
+
+    def known(self, m: Any) -> tuple[tuple[int, bool], ...]:
+        """For each leaf its value in this call, and whether it is a size of 2 or more."""
+        return tuple([(host.example, m.integers.least(m.form_of(host), SMALLEST)) for host in self.hosts])
+
+
+def varying(m: Any, inputs: list[Any]) -> Varying | None:
+    """How the sizes of a graph's inputs vary; None where they don't."""
+    leaves = Leaves()
 
     def of_input(value: Any) -> Any:
         if type(value) is Host:
-            return expression(value) if value.cls is int else None
-        return value.layout and tuple([tuple(map(expression, sizes)) for sizes in value.layout])
+            return leaves.expression(value) if value.cls is int else None
+        return value.layout and leaves.layout(value.layout)
 
     found = tuple(map(of_input, inputs))
-    if all(one is None for one in found):
-        return None
-    hosts = [host for _, host in leaves.values()]
-    return Varying(tuple([(host.example, m.integers.least(m.form_of(host), SMALLEST)) for host in hosts]), found)
+    return Varying(leaves.known(m), found) if any(one is not None for one in found) else None

@@ -354,6 +354,32 @@ def pad(x: Shaped, widths: Any, mode: str = "constant", value: Any = None) -> La
     return formatted(shape, x.dtype, x)[:2]  # type: ignore[arg-type]
 
 
+@layout("interpolate")
+def interpolate(
+    x: Shaped, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
+    recompute_scale_factor: Any = None, antialias: bool = False,
+) -> Layout:  # fmt: skip
+    """Images and sequences made larger or smaller, by whole factors or to a given size."""
+    ndim = x.dim() - 2
+    if recompute_scale_factor or antialias or ndim not in (1, 2, 3):
+        raise Declined
+    if size is not None:
+        places = numbers((size,)) * ndim if type(size) in (int, Size) else numbers((size,))
+    else:
+        scales = (scale_factor,) * ndim if isinstance(scale_factor, (int, float)) else scale_factor
+        places = tuple([scaled(n, scale) for n, scale in zip(x.shape[2:], scales, strict=True)])
+    return formatted((*x.shape[:2], *places), x.dtype, x)[:2]  # type: ignore[arg-type]
+
+
+def scaled(n: Any, scale: float) -> Any:
+    """`floor(n * scale)` where that is exact in integers."""
+    if scale == int(scale):
+        return n * int(scale)
+    if scale > 0 and 1 / scale in (2.0, 4.0, 8.0, 16.0):
+        return n // int(1 / scale)
+    raise Declined
+
+
 # -- new tensors -----------------------------------------------------------------------------------------------------
 
 
@@ -398,6 +424,11 @@ def arange(*bounds: Any, start: Any = 0, end: Any = None, step: Any = 1, **named
         raise Declined
     length = end - start if step == 1 else (end - start + step - 1) // step
     return new((length,)) if length > 0 else new((0,))
+
+
+@layout("linspace")
+def linspace(start: Any, end: Any, steps: Any, **named: Any) -> Layout:
+    return new(numbers((steps,)))
 
 
 @layout("sum mean amax amin any all argmax argmin prod")

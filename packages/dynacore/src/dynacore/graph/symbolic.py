@@ -15,6 +15,7 @@ from ..errors import DynacoreError
 from ..reasons import Break
 from ..values import DictObj, Host, ListObj, SliceObj, Tensor, TupleObj, Value
 from .arguments import Arguments
+from .followed import followed
 from .layouts import Declined
 from .shapes import IN_PLACE, QUICK
 from .shapes_views import VIEWS
@@ -49,8 +50,13 @@ def layouts(call: Arguments, result: Any, state: TorchState) -> Any:
             raise
         except Exception:  # not covered, or wrong: the next rule, or no rule
             pass
-    specialise(call)
-    return None
+    try:
+        return matched(followed(call, state), result)
+    except DynacoreError:
+        raise
+    except Exception:  # torch can't say either
+        specialise(call)
+        return None
 
 
 def as_rules_see(call: Arguments, value: Value, argument: Any, state: TorchState) -> Any:
@@ -101,8 +107,7 @@ def specialise(call: Arguments) -> None:
     """Take every size of the arguments, and every number among them, as it is in this call."""
     m = call.graph.m
     if logs.enabled("dynamic"):
-        where = "{}:{}".format(*call.graph.where)
-        logs.emit("dynamic", f"sizes are taken as they are in this call, for {call.name}\n  {where}")
+        logs.emit("dynamic", f"how the result of {call.name} depends on sizes isn't known")
     for tensor in call.tensors:
         if tensor.layout is not None:
             for size in (*tensor.layout[0], *tensor.layout[1]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import logs
 from ..errors import SpecialisedSizeError
 from ..reasons import Break
 from ..sources import Source
@@ -30,6 +31,7 @@ class Scalars:
         self.integers = Integers()
         self.atoms: list[Host] = []  # the number behind each atom
         self.marked: list[Host] = []  # sizes of which the program says that they vary
+        self.told: set[int] = set()  # ids of numbers of which the log has said that they became constants
         self.by_form: dict[tuple, Host] = {}  # one value for all ways to compute a number
 
     def host(self, text: str, operands: tuple[Value, ...], example: Any) -> Value:
@@ -224,9 +226,19 @@ class Scalars:
     def learn(self, symbol: str, a: Form, b: Form, outcome: bool) -> None:
         """Take a comparison of ints as it came out; sizes that were marked as varying mustn't become constants."""
         self.integers.learn(symbol, a, b, outcome)
+        if symbol == "==" and outcome and logs.enabled("dynamic"):
+            self.tell_fixed()
         for size in self.marked:
             if type(self.settled(size)) is Const:
                 raise SpecialisedSizeError(str(size.source), size.example, *self.graph.where)
+
+    def tell_fixed(self) -> None:
+        """Say which sizes and numbers have become constants."""
+        for number in self.atoms:
+            if number.source is not None and id(number) not in self.told and type(self.settled(number)) is Const:
+                self.told.add(id(number))
+                where = "{}:{}".format(*self.graph.where)
+                logs.emit("dynamic", f"{number.source} is taken as it is in this call, {number.example}\n  {where}")
 
     def specialise_parts(self, value: Host) -> None:
         """Take every number in an expression at its present value."""

@@ -266,10 +266,11 @@ class Symbols:
 
         self.env = ShapeEnv()
         self.mode = FakeTensorMode(shape_env=self.env, allow_non_fake_inputs=True)
+        self.mode.cache_enabled = False  # it is the process's, and would keep what is known of these symbols for ever
         self.symbols = []
         for k, (value, is_size) in enumerate(leaves):
             create = self.env.create_symbol if is_size else self.env.create_unspecified_symbol
-            source = _source(k)
+            source = _source_class()(k)
             symbol = create(value, source, dynamic_dim=DimDynamic.DYNAMIC)
             self.symbols.append(self.env.create_symintnode(symbol, hint=value, source=source))
 
@@ -291,6 +292,11 @@ class Symbols:
         sizes, strides = (tuple(map(self.number, numbers)) for numbers in layout)
         with self.mode:
             return torch.empty_strided(sizes, strides, dtype=like.dtype, device=device)
+
+    def dispose(self) -> None:
+        """Let go of all that is known of the symbols: caches of the process may keep the environment itself."""
+        self.symbols.clear()
+        vars(self.env).clear()
 
     def assumed(self) -> list[Any]:
         """What was assumed of the symbols so far, as sympy's expressions."""
@@ -326,8 +332,9 @@ SYMBOLIC_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-def _source(k: int) -> Any:
-    """Where the k-th symbol comes from, as torch wants to know it."""
+@functools.cache
+def _source_class() -> Any:
+    """Where a symbol comes from, as torch wants to know it."""
     from torch._guards import GuardSource, Source
 
     @dataclasses.dataclass(frozen=True)
@@ -342,7 +349,7 @@ def _source(k: int) -> Any:
         def name(self) -> str:
             return f"n{self.number}"
 
-    return Leaf(k)
+    return Leaf
 
 
 def _conditions(symbols: Symbols) -> Callable[..., bool] | None:

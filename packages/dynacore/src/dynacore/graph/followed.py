@@ -37,8 +37,16 @@ def followed(call: Arguments, state: TorchState) -> Any:
     leaves = Leaves()
     args = [collect(call, value, leaves) for value in call.values]
     named = {name: collect(call, value, leaves) for name, value in call.kwvalues.items()}
+    symbols = Symbols(leaves.known(call.graph.m))
+    try:
+        return run(call, symbols, leaves, args, named)
+    finally:
+        symbols.dispose()
+
+
+def run(call: Arguments, symbols: Symbols, leaves: Leaves, args: list[Any], named: dict[str, Any]) -> Any:
+    """The operation on tensors with symbolic sizes."""
     m = call.graph.m
-    symbols = Symbols(leaves.known(m))
     given = [made(arg, value, symbols) for arg, value in zip(args, call.args)]
     keywords = {name: made(arg, call.kwargs.get(name), symbols) for name, arg in named.items()}
     if call.kwargs.get("device") is META:

@@ -277,6 +277,28 @@ def test_backends(backend, monkeypatch):
     assert len(compilations) == (backend == "aot_eager")
 
 
+@pytest.mark.parametrize(
+    ("program", "most"),
+    [
+        (lambda x, s: x * s + (x + 1) / s, 1),
+        (lambda x, s: (x < s, (x - s) == 0, s - x, s + x.double().float()), 1),
+        (lambda x, s: s / (x + 1), 8),
+        (lambda x, s: x.long() * s, 8),
+        (lambda x, s: (x.double() * s, x * s), 8),
+    ],
+    ids=["arithmetic", "comparison", "reciprocal", "integers", "two dtypes"],
+)
+def test_floats_that_vary_stay_open_to_compilers_where_a_tensor_does_the_same(program, most, monkeypatch):
+    compilations = []
+    through = torch_api.aot_eager
+    monkeypatch.setattr(torch_api, "aot_eager", lambda *args: compilations.append(args) or through(*args))
+    compiled = dynacore.compile(program, backend="aot_eager")
+    for k in range(14):
+        x, s = torch.randn(50) * 10, 0.1 * k + 0.05
+        assert difference(compiled(x, s), program(x, s)) is None
+    assert len(compilations) <= most + 1
+
+
 def test_what_a_compiler_relies_on_holds():
     """The graph adds what had equal sizes by chance: the artifact for that isn't used for others."""
     gm = torch.fx.symbolic_trace(lambda x, y: (x + y,))

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from dynacore.graph.builder import Graph
+from dynacore.objects.integers import Integers
 from dynacore.reasons import Break
 from dynacore.sources import Source
 from dynacore.values import Const, Host, Known, ListObj, SliceObj, Tensor, TupleObj, Value
@@ -21,6 +22,7 @@ class FakeMachine:
         self.specialised: list[Host] = []
         self.sizes_vary: bool | None = False
         self.dynamic: frozenset = frozenset()
+        self.integers = Integers()
 
     def const(self, obj: Any) -> Value:
         if type(obj) in LITERALS:
@@ -43,6 +45,9 @@ class FakeMachine:
     def specialise(self, host: Host) -> Const:
         self.specialised.append(host)
         return Const(host.example)
+
+    def form_of(self, host: Host) -> Any:
+        return {(self.integers.atom(None),): 1}
 
     def settled(self, host: Host) -> Value:
         return host

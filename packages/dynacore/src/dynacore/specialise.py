@@ -2,9 +2,9 @@
 
 AOTAutograd writes a Python number that it is called with into what it makes; so each combination of numbers gets an
 artifact of its own, with the numbers written into the graph, where the compiler can use them. Sizes that vary, and
-ints, are symbols to it; what it relies on about these decides which artifact a call gets. And where a graph changes an
-input in place, what it makes is right only for inputs that share memory as the first ones did; so inputs that share
-memory run the graph as it is.
+ints, are symbols to it, and floats are tensors where a tensor does the same; what it relies on about symbols decides
+which artifact a call gets. And where a graph changes an input in place, what it makes is right only for inputs that
+share memory as the first ones did; so inputs that share memory run the graph as it is.
 """
 
 from __future__ import annotations
@@ -90,6 +90,8 @@ class _Artifacts:
             for i in positions
             if isinstance(example_inputs[i], (bool, int, float, complex)) and not (followed and followed[i] is not None)
         ]
+        self._floats = open_floats(gm, example_inputs)
+        self._numbers = [i for i in self._numbers if i not in self._floats]
         self._others = [i for i in positions if i not in self._numbers]
         self._made: dict[Any, list[tuple[Callable[..., Any] | None, Callable[..., Any]]]] = {}
         self._count = 0
@@ -99,13 +101,24 @@ class _Artifacts:
     @property
     def always_right(self) -> bool:
         """Whether the one artifact is right for all inputs."""
-        return not self._numbers and not self._mutates and all(made[0][0] is None for made in self._made.values())
+        closed = self._numbers or self._floats or self._mutates
+        return not closed and all(made[0][0] is None for made in self._made.values())
 
     def run(self, *inputs: Any) -> Any:
         artifact = self.get(inputs)
         if artifact is None:
             return self._gm.forward(*inputs)
-        return artifact(*[inputs[i] for i in self._others])
+        given = self._with_tensors(inputs)
+        return artifact(*[given[i] for i in self._others])
+
+    def _with_tensors(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        """The inputs with open floats as tensors."""
+        if not self._floats:
+            return inputs
+        given = list(inputs)
+        for i, dtype in self._floats.items():
+            given[i] = torch.scalar_tensor(given[i], dtype=dtype)
+        return given
 
     def get(self, inputs: Sequence[Any]) -> Callable[..., Any] | None:
         """The artifact for these inputs; None where the graph has to run as it is."""
@@ -127,6 +140,7 @@ class _Artifacts:
         return None
 
     def _make(self, key: Any, inputs: Sequence[Any]) -> None:
+        inputs = self._with_tensors(inputs)
         numbers = {i: inputs[i] for i in self._numbers}
         rest = [inputs[i] for i in self._others]
         graph = with_constants(self._gm, numbers)
@@ -159,6 +173,33 @@ class _Artifacts:
             return condition(*[given[i] if dim < 0 else given[i].shape[dim] for i, dim in places])
 
         return holds, compiled
+
+
+def open_floats(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> dict[int, torch.dtype]:
+    """The floats that may be tensors of that dtype instead: each operation that they are in gives the same with one."""
+    nodes = [node for node in gm.graph.nodes if node.op == "placeholder"]
+    found = {}
+    for i, (node, value) in enumerate(zip(nodes, example_inputs, strict=True)):
+        dtypes = {_other_dtype(user) for user in node.users} if type(value) is float else set()
+        if len(dtypes) == 1 and dtypes <= {torch.float32, torch.float64}:
+            found[i] = dtypes.pop()
+    return found
+
+
+#: operators on a tensor and a number that take a tensor without dimensions for the number
+WITH_A_NUMBER = frozenset("add sub mul truediv div eq ne lt le gt ge iadd isub imul itruediv".split())
+
+
+def _other_dtype(node: torch.fx.Node) -> torch.dtype | None:
+    """The dtype of the tensor that an operation combines with one number; None where it is another operation."""
+    name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
+    operands = [argument for argument in node.args if isinstance(argument, torch.fx.Node)]
+    if name.strip("_") not in WITH_A_NUMBER or len(node.args) != 2 or node.kwargs or len(operands) != 2:
+        return None
+    if name.strip("_") in ("truediv", "div", "itruediv") and "example_value" not in operands[0].meta:
+        return None  # a number divided by a tensor is multiplied with the reciprocal
+    tensors = [operand.meta["example_value"] for operand in operands if "example_value" in operand.meta]
+    return tensors[0].dtype if len(tensors) == 1 else None
 
 
 def same_sizes(inputs: Sequence[Any]) -> Callable[[Sequence[Any]], bool]:

@@ -84,11 +84,15 @@ class Opaque(Value):
         return type(self.obj)
 
 
+#: the `call` of a scalar that an operation of the graph gives
+IN_GRAPH = -1
+
+
 class Host(Value):
     """A scalar that only the running entry knows: an argument that varies, or an expression over such.
 
     `text` is a format over `operands` ("({0} + {1})"); a leaf has a `source`, or is the result of a host call (`call`:
-    index of the entry's host step). `example` is its value in the call that was captured.
+    index of the entry's host step) or of the graph (IN_GRAPH). `example` is its value in the call that was captured.
     """
 
     __slots__ = ("call", "cls", "depth", "example", "form", "node", "operands", "text")
@@ -115,6 +119,11 @@ class Host(Value):
     def guardable(self) -> bool:
         """Whether a condition on it can be checked before the entry runs."""
         return self.call is None and all(o.guardable for o in self.operands if isinstance(o, Host))
+
+    @property
+    def computed(self) -> bool:
+        """Whether it is known only once the graph has run."""
+        return self.call == IN_GRAPH or any(o.computed for o in self.operands if isinstance(o, Host))
 
     def __repr__(self) -> str:
         return f"Host({self.text or self.source}, e.g. {self.example!r})"

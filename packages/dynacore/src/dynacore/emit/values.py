@@ -21,6 +21,7 @@ from ..reasons import Break
 from ..sources import Source, This
 from ..values import (
     DELETED,
+    IN_GRAPH,
     Bound,
     Cell,
     Const,
@@ -74,7 +75,7 @@ class Rebuilder:
         self.pool_names: dict[int, str] = {}
         self.handed: list[Source] = []
         self.handed_names: dict[int, str] = {}
-        self.outputs: list[Tensor] = []
+        self.outputs: list[Tensor | Host] = []
         self.output_names: dict[int, str] = {}
         self.two_phase = two_phase
         self.kept = kept  # ids of polyfills' instances that running polyfills need as they are
@@ -156,6 +157,8 @@ class Rebuilder:
         """A scalar of this call."""
         if value.source is not None:
             return self.hand(value.source)
+        if value.call == IN_GRAPH:
+            return self.output(value)
         if value.call is not None:
             return f"h{value.call}"
         return value.text.format(*(self.get(operand) for operand in value.operands))
@@ -164,6 +167,10 @@ class Rebuilder:
         """A tensor: an input, or an output of the graph."""
         if value.source is not None:
             return self.hand(value.source)
+        return self.output(value)
+
+    def output(self, value: Tensor | Host) -> str:
+        """A name for what the graph gives."""
         name = self.output_names.get(id(value))
         if name is None:
             name = self.output_names[id(value)] = f"t{len(self.outputs)}"

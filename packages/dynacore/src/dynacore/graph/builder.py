@@ -15,14 +15,18 @@ from torch.fx import GraphModule, Node
 from ..config import config
 from ..reasons import Break
 from ..torch_api import is_plain
-from ..values import NONE, Host, ListObj, Tensor, TupleObj, Value
+from ..values import IN_GRAPH, NONE, Host, ListObj, Tensor, TupleObj, Value
 from . import devices, dims, liveness, ops, symbolic, tensors
 from .arguments import Arguments
 from .meta import TensorSpec, infer, stand_in
 from .state import TorchState
 
 #: operators with which a graph computes sizes
-ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod}
+ARITHMETIC = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod,
+}  # fmt: skip
+
 
 
 class Graph:
@@ -38,6 +42,7 @@ class Graph:
         self.n_ops = 0
         self._after_inputs: Node | None = None
         self._names: set[str] = set()
+        self.unbacked = False  # whether an operation gives numbers that compilers have to take for symbols
 
     is_op = staticmethod(ops.is_op)
 
@@ -69,10 +74,13 @@ class Graph:
         if type(now) is not Host:
             return now.value
         symbol = now.text[4:-4]
-        if now.node is None and now.cls is int and now.source is None and symbol in ARITHMETIC:
+        followed = now.cls is int or now.computed
+        if now.node is None and followed and now.source is None and symbol in ARITHMETIC:
             operands = [self.number_of(o) if type(o) is Host else o.value for o in now.operands]  # type: ignore[attr-defined]
             if any(isinstance(operand, Node) for operand in operands):
                 now.node = self._append("call_function", ARITHMETIC[symbol], tuple(operands), {})  # type: ignore[assignment]
+        if now.node is None and now.computed:
+            raise Break("host-value-branch", "an expression over what the graph gives")
         return self.node_of(now)
 
     def _placeholder(self, value: Tensor | Host) -> Node:
@@ -97,6 +105,8 @@ class Graph:
         name = ops.name_of(target)
         kwargs = kwargs or {}
         code = ops.refusal(target, name)
+        if name == "item" and len(args) == 1 and type(args[0]) is Tensor:
+            return self.scalar(args[0])
         if code is not None:
             raise Break(code, name)
         special = tensors.METHODS.get(name)
@@ -129,6 +139,19 @@ class Graph:
         if isinstance(result, torch.Tensor):
             node.meta["example_value"] = result
         return self._result(result, node, call.by_fake, device)
+
+    def scalar(self, t: Tensor, kind: type | None = None) -> Host:
+        """The value of a tensor with one element as a number of this kind, which the graph gives."""
+        number = bool if t.fake.dtype is torch.bool else float if t.fake.dtype.is_floating_point else int
+        kind = kind or number
+        known = not t.fake.dtype.is_complex and t.layout is None and t.fake.numel() == 1 and is_plain(t.cls)
+        if not config.capture_scalar_outputs or kind is not number or not known:
+            raise Break("tensor-to-python", f"{kind.__name__}()" if kind is not number else "item")
+        value = Host(kind(2), None, "", (), IN_GRAPH)  # any number will do: nothing can be decided on it
+        value.node = self._append("call_method", "item", (self.node_of(t),), {})  # type: ignore[assignment]
+        self.n_ops += 1
+        self.unbacked = True
+        return value
 
     def _append(self, op: str, target: Any, args: tuple, kwargs: dict) -> Node:
         node = self.fx.create_node(op, target, args, kwargs)
@@ -193,7 +216,7 @@ class Graph:
         if config.verify:
             self.fx.lint()
         module = GraphModule(torch.nn.Module(), self.fx, "CapturedGraph")
-        varying = dims.varying(self.m, self.inputs)
+        varying = dims.varying(self.m, self.inputs, self.unbacked)
         if varying is not None:
             module.meta["varying"] = varying
         return module, self.inputs

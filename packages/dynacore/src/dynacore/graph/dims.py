@@ -146,8 +146,8 @@ class Leaves:
         return tuple([(host.example, m.integers.least(m.form_of(host), SMALLEST)) for host in self.hosts])
 
 
-def varying(m: Any, inputs: list[Any]) -> Varying | None:
-    """How the sizes of a graph's inputs vary; None where they don't."""
+def varying(m: Any, inputs: list[Any], unbacked: bool) -> Varying | None:
+    """How the sizes of a graph's inputs vary; None where they don't, and no operation gives numbers (`unbacked`)."""
     leaves = Leaves()
 
     def of_input(value: Any) -> Any:
@@ -156,4 +156,4 @@ def varying(m: Any, inputs: list[Any]) -> Varying | None:
         return value.layout and leaves.layout(value.layout)
 
     found = tuple(map(of_input, inputs))
-    return Varying(leaves.known(m), found) if any(one is not None for one in found) else None
+    return Varying(leaves.known(m), found) if unbacked or any(one is not None for one in found) else None

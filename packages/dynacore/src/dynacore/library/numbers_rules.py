@@ -31,7 +31,7 @@ def int_call(m: Any, *args: Value, **kwargs: Value) -> Any:
         if type(v) is Host and v.cls in (int, bool):
             return v if v.cls is int else m.host("int({})", (v,), int(v.example))
         if type(v) is Tensor:
-            raise Break("tensor-to-python", "int()")
+            return m.graph.scalar(v, int)
         if type(v) not in (Const, Host, Known):
             return converted(m, v, int, "__int__", "__index__")
     return m.fold(int, list(args), kwargs)
@@ -49,7 +49,7 @@ def float_call(m: Any, *args: Value) -> Any:
             m.require("(abs({}) < 2**53)", (v,), True)
             return m.host("float({})", (v,), float(v.example))
         if type(v) is Tensor:
-            raise Break("tensor-to-python", "float()")
+            return m.graph.scalar(v, float)
         if type(v) not in (Const, Host, Known):
             return converted(m, v, float, "__float__", "__index__")
     return m.fold(float, list(args), {})

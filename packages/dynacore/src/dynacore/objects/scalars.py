@@ -139,6 +139,8 @@ class Scalars:
         if self.graph.n_ops and self.touched:
             # The call must not see objects in a state from before changes that the entry has yet to write back.
             raise Break("host-value-branch", "call after changes")
+        if any(type(value) is Host and value.computed for value in (*args, *kwargs.values())):
+            raise Break("host-value-branch", "call with what the graph gives")
         self.steps_host.append((function, list(args), dict(kwargs)))
         return Host(example, None, "", (), len(self.steps_host) - 1)
 

@@ -317,6 +317,28 @@ def test_what_a_compiler_relies_on_holds():
     assert len(made) == 2
 
 
+@pytest.mark.parametrize("failing", [True, False])
+def test_a_compiler_that_knows_no_symbols_gets_constants(failing):
+    """It raises, or looks at the sizes: then its artifact is for these alone."""
+    made = []
+
+    def compiler(graph, inputs):
+        symbolic = any(isinstance(n, torch.SymInt) for x in inputs if isinstance(x, torch.Tensor) for n in x.shape)
+        if symbolic and failing:
+            raise NotImplementedError
+        made.append([int(n) for x in inputs if isinstance(x, torch.Tensor) for n in x.shape])
+        return torch_api.aot_eager(graph, inputs)
+
+    def backend(gm, inputs):
+        return specialised(gm, inputs, compiler)
+
+    compiled = dynacore.compile(lambda x: x * x.shape[0] + x.sum(), backend=backend, dynamic=True)
+    for n in (3, 4, 3, 5, 4):
+        x = torch.randn(n, 2)
+        assert torch.equal(compiled(x), x * n + x.sum())
+    assert made == [[3, 2], [4, 2], [5, 2]]
+
+
 def test_other_backends_see_symbols():
     seen = []
 

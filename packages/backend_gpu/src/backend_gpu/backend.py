@@ -35,7 +35,7 @@ def compile(
     if reason is not None:
         return _left_to_eager(graph_module, reason)
     compiler = functools.partial(_compile_specialised, mode=mode or "default")
-    return specialised(graph_module, example_inputs, compiler)
+    return specialised(graph_module, example_inputs, compiler, symbols=False)
 
 
 def unusual_inputs(inputs: Sequence[Any]) -> str | None:

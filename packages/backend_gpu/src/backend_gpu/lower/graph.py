@@ -13,7 +13,7 @@ from ..errors import Unsupported
 from ..ir.index import Index
 from ..ir.nodes import COMPUTED, Graph, Node, Ref
 from . import foreach, indexing, pointwise, random, reductions, views
-from .memory import is_dense, place
+from .memory import is_dense, place, strided
 from .registry import LOWERINGS, Lower, NotLowered
 from .symbols import Symbols, is_symbolic
 
@@ -31,6 +31,7 @@ class Driver(Lower):
         self.env: dict[torch.fx.Node, Any] = {}
         self.inputs: list[Any] = []
         self.mutations: list[tuple[Node, Node]] = []
+        self.strides: dict[int, tuple[Index, ...]] = {}
         self.aten_calls: list[tuple[str, str]] = []
         """What went to ATen, with the reason."""
 
@@ -52,7 +53,7 @@ class Driver(Lower):
                 self._constant(node)
             else:
                 raise Unsupported(f"a graph node of kind {node.op}")
-        return Graph(self.inputs, outputs, self.mutations, self.device, self.symbols.places)
+        return Graph(self.inputs, outputs, self.mutations, self.device, self.symbols.places, self.strides)
 
     def _describe(self, node: torch.fx.Node) -> None:
         self.name = node.name
@@ -211,24 +212,29 @@ class Driver(Lower):
 
     def _outputs(self, results: Any) -> list[Any]:
         placed: list[Any] = []
-        seen: set[Node] = set()
-        overwritten = {target for target, _ in self.mutations}
-        for result in results if isinstance(results, (list, tuple)) else [results]:
+        owners: dict[Node, torch.fx.Node] = {target: _never for target, _ in self.mutations}
+        for position, result in enumerate(results if isinstance(results, (list, tuple)) else [results]):
             value = self._value(result)
             if not isinstance(value, Node):
                 placed.append(value)
                 continue
             self.name, self.where = result.name, ""
-            fake = result.meta["val"]
-            strides = tuple(self.to_index(step) for step in fake.stride())
-            fresh = _is_alias(result) or value.op == "scatter"
-            may_alias = fresh and value not in seen and value not in overwritten
-            node = place(self, value, strides, alias=may_alias)
-            if node in seen:
-                node = place(self, value, strides, alias=False, copy=len(placed) + 1)
-            seen.add(node)
+            strides = tuple(self.to_index(step) for step in result.meta["val"].stride())
+            node = place(self, value, strides)
+            found = strided(node)
+            root = _without_views(result)
+            # Outputs share memory where they do in eager: with an input, or with each other, by views alone.
+            if found is None or owners.setdefault(found[0], root) is not root or (
+                found[0].op == "input" and root.op not in ("placeholder", "get_attr")
+            ):
+                node = place(self, value, strides, alias=False, copy=position + 1)
             placed.append(node)
+            self.strides[position] = strides
         return placed
+
+
+_never: Any = object()
+"""The owner of memory that no output may share."""
 
 
 def _flat(value: Any) -> list[Any]:
@@ -244,13 +250,11 @@ def _data_dependent(size: Any) -> bool:
                                      torch_api.sympy_expression(size).free_symbols)  # fmt: skip
 
 
-def _is_alias(node: torch.fx.Node) -> bool:
-    """Whether eager returns memory that another value has, too: an input, or what ATen made, seen as it is."""
+def _without_views(node: torch.fx.Node) -> torch.fx.Node:
+    """The node whose memory this one is, or is a view of."""
     while node.op == "call_function" and getattr(node.target, "is_view", False):
         node = node.args[0]
-    if node.op == "placeholder" or node.target is operator.getitem:
-        return True
-    return node.op == "call_function" and node.target not in LOWERINGS
+    return node
 
 
 def lower(gm: torch.fx.GraphModule, device: torch.device) -> tuple[Graph, Sequence[tuple[str, str]]]:

@@ -8,7 +8,7 @@ import torch
 
 from .. import torch_api
 from ..errors import Unsupported
-from ..ir.index import UNBOUNDED, Expr, Index, div, mod, mul, total, var
+from ..ir.index import UNBOUNDED, Expr, Index, add, bounds, div, mod, mul, total, var
 
 
 def is_symbolic(value: Any) -> bool:
@@ -68,6 +68,10 @@ class Symbols:
             return div(parts[0], parts[1])
         if kind in ("Mod", "PythonMod"):
             return mod(parts[0], parts[1])
+        if kind == "Max":
+            for part in parts:
+                if all(bounds(add(part, mul(other, -1)))[0] >= 0 for other in parts):
+                    return part
         raise Unsupported(f"a size that is a {kind}")
 
 

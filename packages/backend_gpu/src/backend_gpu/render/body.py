@@ -62,14 +62,14 @@ class Body:
                 if not stmt.dims & R and not stmt.finish and stmt.op not in ("reduce", "online", "grid"):
                     if stmt.stage == stage:
                         self._statement(position, stmt)
-            wanted = self._wanted(stage)
+            wanted = self.wanted(stage)
             if wanted:
                 self._one_pass(stage, wanted)
         for position, stmt in enumerate(stmts):
             if not stmt.dims & R and not stmt.finish and stmt.op not in ("grid",) and position not in self.written:
                 self._statement(position, stmt)
 
-    def _wanted(self, stage: int) -> set[int]:
+    def wanted(self, stage: int) -> set[int]:
         """The statements per r that the pass of a stage needs, and the reductions that it makes."""
         stmts = self.kernel.stmts
         ends = [

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import torch
 
-from ..errors import BackendUnavailable
+from ..errors import BackendUnavailable, CompileFailure
 from ..render.source import Source
 from .loading import load
 
@@ -16,6 +17,12 @@ class Device(Protocol):
     """Runs kernels. `prepare` gives the callable that launches one: `launch(grid, *arguments)`."""
 
     interpreted: bool
+    name: str
+    """What measurements hold for."""
+
+    def warm(self, sources: Sequence[Source]) -> list[CompileFailure]:
+        """Compile kernels before they are needed. Returns what went wrong."""
+        ...
 
     def prepare(self, source: Source) -> Any:
         """A launcher for a kernel."""
@@ -30,8 +37,13 @@ class Interpreter:
     """Runs kernels one program after the other, on CPU tensors, under Triton's interpreter."""
 
     interpreted = True
+    name = "interpreter"
+
+    def warm(self, sources: Sequence[Source]) -> list[CompileFailure]:
+        return []
 
     def prepare(self, source: Source) -> Any:
+        _assert_for_real()
         function = load(source)
         constexprs = source.constexprs
 
@@ -42,6 +54,15 @@ class Interpreter:
 
     def stream_key(self) -> int:
         return 0
+
+
+def _assert_for_real() -> None:
+    """Make the interpreter obey `tl.device_assert`, which kernels use for positions that tensors hold."""
+    from dataclasses import replace
+
+    from triton.runtime.interpreter import interpreter_builder
+
+    interpreter_builder.options = replace(interpreter_builder.options, debug=True, sanitize_overflow=False)
 
 
 def interpreting() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -38,6 +39,7 @@ class Gpu:
         self.index = device.index if device.index is not None else torch.cuda.current_device()
         target = driver.active.get_current_target()
         self.target = (target.backend, target.arch, target.warp_size)
+        self.name = f"{torch.cuda.get_device_name(self.index)} {target.backend} {target.arch}"
 
     def stream_key(self) -> int:
         return torch_api.current_raw_stream(self.index)
@@ -45,11 +47,11 @@ class Gpu:
     def prepare(self, source: Source) -> Any:
         return GpuLauncher(self, source)
 
-    def warm(self, sources: list[Source]) -> None:
+    def warm(self, sources: Sequence[Source]) -> list[CompileFailure]:
         """Compile kernels at the same time in other processes; this process then finds them in Triton's cache."""
         wanted = [request(source, self.target, usual_divisible(source)) for source in sources]
-        if len(wanted) > 1:
-            workers().compile_all(wanted)
+        answers = workers().compile_all(wanted)
+        return [answer for answer in answers if isinstance(answer, CompileFailure)]
 
 
 def usual_divisible(source: Source) -> tuple[int, ...]:

@@ -191,9 +191,7 @@ class KernelBuilder:
 
     def _value(self, node: Node, index: tuple[Index, ...], guards: tuple[Guard, ...]) -> int:
         if node in self.inside:
-            if index != self.element(node):
-                raise Misfit(f"{node.name} is needed at another element than the one computed")
-            return self.member(node)
+            return self.member(node) if index == self.element(node) else self._elsewhere(node, index, guards)
         if node.op in IN_MEMORY:
             return self._load(node, index, guards, 0)
         if node.op == "view":
@@ -209,6 +207,14 @@ class KernelBuilder:
             raise Misfit(f"{node.op} isn't computed in kernels")
         args = tuple(self.value(source, index, guards) for source in node.inputs)
         return self.emit(Stmt(node.op, args, node.dtype, node=node))
+
+    def _elsewhere(self, node: Node, index: tuple[Index, ...], guards: tuple[Guard, ...]) -> int:
+        """A member at another element than (x, r): computed once more where that takes one element a row only."""
+        if node.op == "layout" and node.attrs.get("into") is None:
+            value = self.value(node.inputs[0], index, guards)
+            if self.stmts[value].dims != X | R:
+                return value
+        raise Misfit(f"{node.name} is needed at another element than the one computed")
 
     def _index(self, expr: Index, node: Node | None) -> int:
         if isinstance(expr, int):
@@ -280,9 +286,7 @@ class KernelBuilder:
         values = dim_values(node.shape, index)
         found = [self.value(position, index, guards) for position in positions]
         inner, inside = self._gathered(node, found, source.shape, values, guards)
-        if source in self.inside:
-            raise Misfit("gathers from what it computes")
-        if source.op in IN_MEMORY:
+        if source not in self.inside and source.op in IN_MEMORY:
             return self._load(source, inner, inside, 0)
         return self.value(source, inner, inside)
 

@@ -1,0 +1,74 @@
+"""Symbolic sizes: one program, and its kernels, for every size; and what static sizes share."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from gpu.helpers import assert_same
+from gpu.programs import layer_norm, softmax
+from torch.fx.experimental.proxy_tensor import make_fx
+
+import backend_gpu.lower.graph  # noqa: F401  (fills the table of lowerings)
+from backend_gpu import torch_api
+from backend_gpu.ir.nodes import SHORT
+from backend_gpu.lower.registry import LOWERINGS
+from backend_gpu.pipeline import compile_program
+from backend_gpu.render.signature import signature
+from backend_gpu.render.tiles import choose
+from backend_gpu.report import GraphReport
+
+PROGRAMS = {
+    "norm": (lambda x: F.layer_norm(x, (16,)) * 2, lambda n: [torch.randn(n, 4, 16)]),
+    "softmax": (softmax, lambda n: [torch.randn(4, n + 20)]),
+    "scores": (lambda x: (x @ x.transpose(1, 2)).softmax(-1), lambda n: [torch.randn(2, n, 8)]),
+    "cat": (lambda x, y: torch.cat([x, y], 1) + 1, lambda n: [torch.randn(2, n), torch.randn(2, n + 2)]),
+    "reshape": (lambda x: x.view(x.shape[0] * 2, 2, 4).transpose(0, 1).contiguous(), lambda n: [torch.randn(n, 2, 8)]),
+    "sizes as numbers": (lambda x: x.sum(0) / x.shape[0], lambda n: [torch.randn(n, 6)]),
+    "everything": (lambda x: (x - x.mean(0)).sum(), lambda n: [torch.randn(n, 6)]),
+    "embedding": (lambda w, i: F.embedding(i, w), lambda n: [torch.randn(5, 6), torch.arange(2 * n).view(2, n) % 5]),
+}
+
+
+def device():
+    from backend_gpu.runtime.device import device_for
+
+    return device_for(torch.device("cpu"))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_one_program_for_all_sizes(name):
+    function, arguments = PROGRAMS[name]
+    table = {op: rule for op, rule in torch_api.decompositions().items() if op not in LOWERINGS}
+    gm = make_fx(function, decomposition_table=table, tracing_mode="symbolic")(*arguments(3))
+    report = GraphReport()
+    compiled = compile_program(gm, torch.device("cpu"), device(), report)
+    for size in (3, 5, 11):
+        values = arguments(size)
+        assert_same(compiled.run(list(values)), [function(*values)])
+    assert "s" in report.program.split("return")[0]
+
+
+def static_kernels(function, *shapes):
+    """The signatures of a program's kernels, as they would be for a GPU."""
+    from backend_gpu.lower.graph import lower
+    from backend_gpu.schedule.plan import schedule
+
+    table = {op: rule for op, rule in torch_api.decompositions().items() if op not in LOWERINGS}
+    gm = make_fx(function, decomposition_table=table, tracing_mode="fake")(*map(torch.empty, shapes))
+    graph, _ = lower(gm, torch.device("cpu"))
+    return [signature(step.kernel, choose(step.kernel)) for step in schedule(graph).steps]
+
+
+def test_another_batch_size_compiles_nothing():
+    first = static_kernels(layer_norm, (4096, 768), (768,), (768,))
+    assert first == static_kernels(layer_norm, (8192, 768), (768,), (768,))
+    assert static_kernels(F.gelu, (64, 4096)) == static_kernels(F.gelu, (256, 4096))
+    assert first != static_kernels(layer_norm, (4096, 1024), (1024,), (1024,))
+
+
+def test_large_tensors_are_indexed_with_64_bits():
+    (small,), (large,) = static_kernels(F.gelu, (1 << 20,)), static_kernels(F.gelu, (1 << 32,))
+    assert small.splitlines()[0].endswith("False") and large.splitlines()[0].endswith("True")
+
+
+def test_every_dtype_has_a_name():
+    assert {torch.float32, torch.bool, torch.int64} <= set(SHORT)

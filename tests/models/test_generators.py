@@ -177,6 +177,9 @@ def test_what_cannot_be_resumed_is_refused():
     code = counter.__code__
     with pytest.raises(ValueError, match="isn't behind a YIELD"):
         resume_generator(code, 5, {}, [1, 2, 3], [])
+    for index in range(decode(code).creation + 1):
+        with pytest.raises(ValueError, match="is no generator yet at instruction"):
+            resume_generator(code, index, {}, [1, 2, 3], [], sent=False)
     for other in (asynchronous.__code__, describe.__code__):
         with pytest.raises(ValueError, match="isn't the code of a generator"):
             resume_generator(other, 0, {}, [], [])

@@ -57,6 +57,12 @@ class Program:
         """Number of stack items (NULLs included) before each instruction; None where control can't come."""
         return tuple(shape and shape.depth for shape in self.shapes)
 
+    @cached_property
+    def creation(self) -> int:
+        """The instruction that makes the generator or coroutine; -1 where there is none."""
+        made = (instr.index for instr in self.instrs if instr.op is Op.START and instr.a == "create_generator")
+        return next(made, -1)
+
     def __repr__(self) -> str:
         return f"<Program of {self._code()!r}, {len(self.instrs)} instructions>"
 

@@ -79,6 +79,8 @@ def resume_generator(
     program = decode(code)
     if not program.is_generator and not program.is_coroutine:
         raise ValueError(f"{code!r} isn't the code of a generator or coroutine")
+    if index <= program.creation:
+        raise ValueError(f"{code!r} is no generator yet at instruction {index}")
     if not sent:
         return _resume(program, index, globals, locals, stack, handled, closure_of)()
     if program.instrs[index - 1].op is not Op.YIELD:

@@ -47,7 +47,7 @@ def load_probe() -> ModuleType:
 
 C: Any = load()
 PROBE: Any = load_probe()
-WATCHABLE: tuple[bool, bool, bool] = PROBE.find_watchable(C)
+WATCHABLE: tuple[bool, bool, bool, bool] = PROBE.find_watchable(C)
 
 
 def root(*children: tuple, checks: tuple = ()) -> tuple:

@@ -17,7 +17,7 @@ def watching(request):
     """Everything here must hold with what the interpreter's watchers see, and without them."""
     if request.param == "watched" and not any(WATCHABLE):
         pytest.skip("this interpreter has no watchers")
-    C.set_watchable(WATCHABLE if request.param == "watched" else (False, False, False))
+    C.set_watchable(WATCHABLE if request.param == "watched" else (False,) * 4)
     yield request.param
     C.set_watchable(WATCHABLE)
 

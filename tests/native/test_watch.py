@@ -7,9 +7,10 @@ import weakref
 import pytest
 from native.extension import PROBE, SLOWDOWN, WATCHABLE, C, node, root
 
-DICTS, INSTANCES, TYPES = WATCHABLE
+DICTS, INSTANCES, TYPES, FUNCTIONS = WATCHABLE
 needs_dicts = pytest.mark.skipif(not DICTS, reason="this interpreter doesn't tell about dicts")
 needs_instances = pytest.mark.skipif(not INSTANCES, reason="this interpreter doesn't tell about attributes")
+needs_functions = pytest.mark.skipif(not FUNCTIONS, reason="this interpreter doesn't tell about functions")
 needs_types = pytest.mark.skipif(not TYPES, reason="this interpreter doesn't tell about classes")
 
 
@@ -28,7 +29,12 @@ def test_a_probe_that_misses_a_write_turns_the_watchers_off(monkeypatch):
     def not_a_change(obj):
         return obj
 
-    for name, kind in [("DICT_WRITES", 0), ("INSTANCE_WRITES", 1), ("CLASS_WRITES", 2)]:
+    for name, kind in [
+        ("DICT_WRITES", 0),
+        ("INSTANCE_WRITES", 1),
+        ("CLASS_WRITES", 2),
+        ("FUNCTION_WRITES", 3),
+    ]:
         with monkeypatch.context() as patch:
             patch.setattr(PROBE, name, (not_a_change,))
             assert PROBE.find_watchable(C)[kind] is False
@@ -98,6 +104,46 @@ def test_a_class_that_goes_is_forgotten():
         assert gone() is None
         assert watched() == before
         assert not watch.unchanged
+
+
+@needs_functions
+def test_functions_that_come_and_go():
+    before = watched()
+    for _ in range(50):
+
+        def function(a=1):
+            return a
+
+        watch = C.Watch(function)
+        assert watched()["functions"] == before["functions"] + 1
+        assert watch.unchanged
+        function.__defaults__ = (2,)
+        assert not watch.unchanged
+        again = C.Watch(function)
+        del function
+        assert watched() == before
+        assert not again.unchanged
+
+
+@needs_functions
+def test_a_function_costs_nothing_until_it_changes():
+    def function(a=1, *, b=2):
+        return a + b
+
+    fields = (node("func", "defaults", node("item", 0, checks=(("eq", 1),))), node("func", "kwdefaults", handed=0))
+    guards = C.Guards(root(node("const", function, *fields, checks=(("func_code", function.__code__),))), 1)
+    assert holds(guards)
+    for _ in range(10):
+        assert guards.check([]) == [{"b": 2}]
+    assert guards.stats["walks"] == 1
+    function.__kwdefaults__ = new = {"b": 3}
+    assert guards.check([]) == [new]
+    function.__defaults__ = (5,)
+    assert not holds(guards)
+    for step in range(100):
+        function.__defaults__ = (step % 2,)
+        assert holds(guards) == (step % 2 == 1)
+    assert guards.stats["recordings"] < 10
 
 
 @needs_dicts

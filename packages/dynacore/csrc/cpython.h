@@ -78,7 +78,7 @@ PyObject *cpython_weak_referent(PyObject *weakref);
 /* From now on `callback` is told before something changes that cpython_watch() was called for. Called once. */
 void cpython_start_watching(ChangeCallback callback);
 
-/* Watches a dict or a type, which must live until it is unwatched or CHANGE_GONE was told. 0: this CPython can't. */
+/* Watches a dict, a type or a function, which must live until it is unwatched or CHANGE_GONE was told. 0: this CPython can't. */
 int cpython_watch(PyObject *object);
 void cpython_unwatch(PyObject *object);
 

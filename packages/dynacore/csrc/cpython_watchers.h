@@ -1,6 +1,6 @@
 /* CPython 3.12 and newer: dicts and types tell who watches them before they change. */
 
-static int dict_watcher = -1, type_watcher = -1;
+static int dict_watcher = -1, type_watcher = -1, function_watcher = -1;
 static ChangeCallback tell_change;
 
 /* 3.12 says "modified" of a key that shared keys have had all along, and the dict gets its first value for now. */
@@ -39,6 +39,27 @@ type_changes(PyTypeObject *type)
     return 0;
 }
 
+/* Told of every function there is. */
+static int
+function_changes(PyFunction_WatchEvent event, PyFunctionObject *function, PyObject *new_value)
+{
+    (void)new_value;
+    if (event != PyFunction_EVENT_CREATE && event != PyFunction_EVENT_DESTROY) {
+        tell_change((PyObject *)function, CHANGE_ALL, NULL);
+    }
+    return 0;
+}
+
+/* Not before it is wanted, as it costs a nanosecond whenever a function is made or ends. */
+static int
+watch_functions(void)
+{
+    if (function_watcher < 0) {
+        function_watcher = PyFunction_AddWatcher(function_changes);
+    }
+    return function_watcher < 0 ? -1 : 0;
+}
+
 void
 cpython_start_watching(ChangeCallback callback)
 {
@@ -73,6 +94,9 @@ cpython_watch(PyObject *object)
             watching = -1;
         }
     }
+    else if (PyFunction_Check(object)) {
+        watching = watch_functions();
+    }
     PyErr_Clear();
     return watching == 0;
 }
@@ -80,7 +104,10 @@ cpython_watch(PyObject *object)
 void
 cpython_unwatch(PyObject *object)
 {
-    if ((PyDict_Check(object) ? PyDict_Unwatch(dict_watcher, object) : PyType_Unwatch(type_watcher, object)) < 0) {
+    int failed = PyDict_Check(object)   ? PyDict_Unwatch(dict_watcher, object)
+                 : PyType_Check(object) ? PyType_Unwatch(type_watcher, object)
+                                        : 0;
+    if (failed < 0) {
         PyErr_Clear();
     }
 }

@@ -381,6 +381,22 @@ parse_node(Parser *parser, PyObject *tuple, const Node *parent)
     return parse_children(parser, node, PyTuple_GET_ITEM(tuple, 4)) < 0 ? NULL : node;
 }
 
+/* What starts from the state comes first among the root's children: it is likelier to fail than what was remembered. */
+static void
+put_args_first(Guards *guards)
+{
+    Node *root = guards->nodes;
+    for (int i = 0; i < root->n_children; i++) {
+        Node *child = root->children[i];
+        guards->n_weak += child->access == ACCESS_WEAK;
+        if (child->access == ACCESS_ARG) {
+            memmove(root->children + guards->n_args + 1, root->children + guards->n_args,
+                    (i - guards->n_args) * sizeof(Node *));
+            root->children[guards->n_args++] = child;
+        }
+    }
+}
+
 static int
 parse_all(Parser *parser)
 {
@@ -398,6 +414,7 @@ parse_all(Parser *parser)
     if (parser->n_tensor_checks != guards->n_batch || (guards->n_batch > 0) != parser->has_checker) {
         return malformed("the batch of tensors has gaps or no checker", guards->tree);
     }
+    put_args_first(guards);
     return 0;
 }
 

@@ -22,12 +22,12 @@ state_drop(State *state)
 
 /* What failed now is likeliest to fail next time. All must hold, so the order is free. */
 static void
-put_first(Node *node, int failed, const Walk *walk)
+put_first(Node *node, int first, int failed, const Walk *walk)
 {
     if (walk->alone) {
         Node *child = node->children[failed];
-        node->children[failed] = node->children[0];
-        node->children[0] = child;
+        node->children[failed] = node->children[first];
+        node->children[first] = child;
     }
 }
 
@@ -48,7 +48,7 @@ node_holds(Node *node, PyObject *object, Walk *walk)
         int holds = next != NULL && node_holds(child, next, walk);
         Py_XDECREF(next);
         if (!holds) {
-            put_first(node, i, walk);
+            put_first(node, 0, i, walk);
             return 0;
         }
     }
@@ -114,24 +114,47 @@ root_checks_hold(CheckKind first, CheckKind last, Walk *walk)
 }
 
 static int
-roots_hold(Walk *walk)
+args_hold(Walk *walk)
 {
     Node *root = walk->guards->nodes;
-    for (int i = 0; i < root->n_children; i++) {
+    for (int i = 0; i < walk->guards->n_args; i++) {
         Node *child = root->children[i];
-        int holds;
-        if (child->access == ACCESS_ARG) {
-            PyObject *object = node_access(child, NULL, walk);
-            holds = object != NULL && node_holds(child, object, walk);
-            Py_XDECREF(object);
-        }
-        else {
-            holds = memo_holds(child, walk);
-        }
+        PyObject *object = node_access(child, NULL, walk);
+        int holds = object != NULL && node_holds(child, object, walk);
+        Py_XDECREF(object);
         if (!holds) {
-            put_first(root, i, walk);
+            put_first(root, 0, i, walk);
             return 0;
         }
+    }
+    return 1;
+}
+
+/* What hangs below constants and weak references: by the summary of what is remembered, else root by root. */
+static int
+roots_hold(Walk *walk)
+{
+    Guards *guards = walk->guards;
+    Node *root = guards->nodes;
+    int summarised = walk->alone ? summary_holds(walk) : -1;
+    if (summarised == 0) {
+        return 0;
+    }
+    for (int i = guards->n_args; i < root->n_children; i++) {
+        Node *child = root->children[i];
+        if (summarised == 1 && child->access == ACCESS_CONST) {
+            if (guards->n_weak == 0) {
+                break;
+            }
+            continue;
+        }
+        if (!memo_holds(child, walk)) {
+            put_first(root, guards->n_args, i, walk);
+            return 0;
+        }
+    }
+    if (walk->alone && summarised < 0) {
+        summary_consider(guards);
     }
     return 1;
 }
@@ -144,7 +167,7 @@ state_and_roots_hold(Walk *walk)
     if (guards->state_is_suspect && !guard_state_holds(guards)) {
         return 0;
     }
-    if (!roots_hold(walk)) {
+    if (!args_hold(walk) || !roots_hold(walk)) {
         guards->state_is_suspect = 0;
         return 0;
     }
@@ -173,6 +196,7 @@ guards_evaluate(Guards *guards, const State *state, PyObject **found)
     Walk walk = {.guards = guards, .state = state, .found = found, .alone = !guards->busy};
     memset(found, 0, (guards->n_handed + guards->n_batch) * sizeof(PyObject *));
     guards->busy = 1;
+    guards->clock++;
     int holds = root_checks_hold(CHECK_CALL0_IS, CHECK_CALL0_IS, &walk) && state_and_roots_hold(&walk) &&
                 root_checks_hold(CHECK_TENSORS, CHECK_TENSORS, &walk) &&
                 root_checks_hold(CHECK_SAME, CHECK_INTS, &walk) && root_checks_hold(CHECK_REL, CHECK_REL, &walk);
@@ -241,6 +265,7 @@ guards_dealloc(Guards *guards)
     if (guards->weakrefs != NULL) {
         PyObject_ClearWeakRefs((PyObject *)guards);
     }
+    summary_drop(guards); /* it refers to the memos */
     for (Py_ssize_t i = 0; guards->nodes != NULL && i < guards->n_nodes; i++) {
         Py_CLEAR(guards->nodes[i].key);
         memo_free(guards->nodes[i].memo);
@@ -302,6 +327,8 @@ guards_stats(Guards *guards, void *closure)
 
 static PyMethodDef guards_methods[] = {
     {"check", (PyCFunction)guards_check, METH_O, "check(state) -> list of the handed objects, None when a guard fails"},
+    {"coverage", (PyCFunction)memo_coverage, METH_NOARGS,
+     "coverage() -> list of (index of a node, how, what): what is remembered below constant and weak roots"},
     {NULL, NULL, 0, NULL},
 };
 

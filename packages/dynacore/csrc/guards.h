@@ -94,7 +94,12 @@ typedef struct {
     Node **children;
     Check *checks;
     Py_ssize_t slow; /* accessors and checks that run arbitrary Python code */
+    int n_weak;                 /* roots that are held weakly */
+    int n_args;                 /* the root's children that start from the state come first */
     Py_ssize_t walks, recordings, recalls;
+    Py_ssize_t clock;           /* evaluations */
+    int calm;                   /* the last ones in which all memos served */
+    struct Summary *summary;    /* of the memos, when they have been calm */
     Py_ssize_t n_states;        /* checks on torch's state */
     struct TorchMemory *memory; /* what was read of torch when they, and the batch, last held */
     char state_is_suspect;      /* they failed the last time: ask them first */

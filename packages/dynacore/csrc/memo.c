@@ -51,12 +51,11 @@ memo_traverse(Memo *memo, visitproc visit, void *arg)
     return 0;
 }
 
-/* The first word that changed, -1: none did. */
-static Py_ssize_t
-first_change(const Memo *memo)
+Py_ssize_t
+memo_first_change(const Array *all)
 {
-    const Word *words = memo->words.items;
-    for (Py_ssize_t i = 0; i < memo->words.count; i++) {
+    const Word *words = all->items;
+    for (Py_ssize_t i = 0; i < all->count; i++) {
         if (*words[i].address != words[i].expected) {
             return i;
         }
@@ -64,12 +63,11 @@ first_change(const Memo *memo)
     return -1;
 }
 
-/* New references to what the memo found, into their places in `found`. */
-static void
-hand_over(const Memo *memo, PyObject **found)
+void
+memo_hand_over(const Array *all, PyObject **found)
 {
-    const Found *items = memo->found.items;
-    for (Py_ssize_t i = 0; i < memo->found.count; i++) {
+    const Found *items = all->items;
+    for (Py_ssize_t i = 0; i < all->count; i++) {
         Py_XSETREF(found[items[i].place], Py_NewRef(items[i].object));
     }
 }
@@ -83,24 +81,24 @@ edge_holds(const Edge *edge, Walk *walk)
     return holds;
 }
 
-/* Edges and questions may run Python code, which may change everything, this memo's objects included. */
-static int
-rest_holds(const Memo *memo, Walk *walk)
+/* Edges and questions may run Python code, which may change everything, the memo's objects included. */
+int
+memo_rest_holds(const Array *all_edges, const Array *all_questions, Walk *walk)
 {
-    const Edge *edges = memo->edges.items;
-    const Question *questions = memo->questions.items;
-    for (Py_ssize_t i = 0; i < memo->edges.count; i++) {
+    const Edge *edges = all_edges->items;
+    const Question *questions = all_questions->items;
+    for (Py_ssize_t i = 0; i < all_edges->count; i++) {
         Py_INCREF(edges[i].parent);
     }
-    for (Py_ssize_t i = 0; i < memo->questions.count; i++) {
+    for (Py_ssize_t i = 0; i < all_questions->count; i++) {
         Py_INCREF(questions[i].object);
     }
     int holds = 1;
-    for (Py_ssize_t i = 0; i < memo->edges.count; i++) {
+    for (Py_ssize_t i = 0; i < all_edges->count; i++) {
         holds = holds && edge_holds(&edges[i], walk);
         Py_DECREF(edges[i].parent);
     }
-    for (Py_ssize_t i = 0; i < memo->questions.count; i++) {
+    for (Py_ssize_t i = 0; i < all_questions->count; i++) {
         holds = holds && check_holds(questions[i].check, questions[i].object, walk);
         Py_DECREF(questions[i].object);
     }
@@ -116,12 +114,11 @@ recall(Node *root_child, Walk *walk)
         return -1;
     }
     if (memo->valid) {
-        Py_ssize_t changed = first_change(memo);
+        Py_ssize_t changed = memo_first_change(&memo->words);
         if (changed < 0) {
-            memo->served++;
             walk->guards->recalls++;
-            hand_over(memo, walk->found);
-            return rest_holds(memo, walk);
+            memo_hand_over(&memo->found, walk->found);
+            return memo_rest_holds(&memo->edges, &memo->questions, walk);
         }
         memo_blame(memo, ((const Owner *)memo->owners.items)[changed].drift);
     }
@@ -139,6 +136,7 @@ walk_and_record(Node *root_child, PyObject *root, Walk *walk)
     }
     if (walk->alone) {
         walk->guards->recordings++;
+        walk->guards->calm = 0;
         root_child->memo = memo_record(root_child, root, walk);
     }
     return 1;

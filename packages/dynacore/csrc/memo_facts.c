@@ -8,7 +8,7 @@
 void
 memo_blame(const Memo *memo, unsigned char *drift)
 {
-    if (memo->served < SETTLED) {
+    if (memo_served(memo) < SETTLED) {
         *drift += *drift < MAX_DRIFT;
     }
 }
@@ -60,8 +60,9 @@ static int
 is_written_all_the_time(Fact *fact)
 {
     Memo *memo = fact->memo;
-    fact->strikes = memo->served - fact->served < SETTLED ? fact->strikes + 1 : 0;
-    fact->served = memo->served;
+    Py_ssize_t served = memo_served(memo);
+    fact->strikes = served - fact->served < SETTLED ? fact->strikes + 1 : 0;
+    fact->served = served;
     return fact->strikes >= MAX_STRIKES;
 }
 
@@ -92,6 +93,9 @@ fact_changed(Watch *watch, Change change, PyObject *key)
         }
     }
     fact->memo->valid = 0;
+    if (fact->memo->summary_valid != NULL) {
+        *fact->memo->summary_valid = 0;
+    }
 }
 
 int

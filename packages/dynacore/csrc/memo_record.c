@@ -89,6 +89,18 @@ record_word(Recorder *recorder, Word word, Owner owner)
     return 1;
 }
 
+/* A tensor's own check looks at its class. */
+static int
+is_checked_as_tensor(const Node *node)
+{
+    for (int i = 0; i < node->n_checks; i++) {
+        if (node->checks[i].kind == CHECK_TENSOR) {
+            return node->n_children == 0;
+        }
+    }
+    return 0;
+}
+
 static Owner
 way_to(Node *node, const char *what)
 {
@@ -185,18 +197,20 @@ record_fact(Recorder *recorder, Node *node, const Check *check, Known known)
     case CHECK_EQ:
         return known.pinned || record_held(recorder, object);
     case CHECK_TYPE:
-        return record_type(recorder, itself(node, "class"), known);
+        return is_checked_as_tensor(node) || record_type(recorder, itself(node, "class"), known);
     case CHECK_LEN:
         return record_length(recorder, node, object);
-    case CHECK_KEYS:
+    case CHECK_KEYS: /* an OrderedDict changes its order without telling anybody */
+        return (!PyODict_Check(object) || PyDict_GET_SIZE(object) < 2) && record_all(recorder, object, node);
     case CHECK_HAS:
     case CHECK_LACKS:
-        return !PyODict_Check(object) && record_all(recorder, object, node);
+        return record_all(recorder, object, node);
     case CHECK_MRO_IS:
     case CHECK_MRO_LACKS:
         return record_all(recorder, object, node);
     case CHECK_FUNC_CODE:
-        return record_field(recorder, &((PyFunctionObject *)object)->func_code, itself(node, "function"));
+        return memo_watch(recorder->memo, node, object) ||
+               record_field(recorder, &((PyFunctionObject *)object)->func_code, itself(node, "function"));
     case CHECK_UNBOUND_CELL:
         return record_field(recorder, &((PyCellObject *)object)->ob_ref, itself(node, "cell"));
     default:
@@ -282,6 +296,41 @@ record_item(Recorder *recorder, Node *child, Known parent, int *pinned)
 }
 
 static int
+record_function_field(Recorder *recorder, Node *child, Node *parent_node, Known parent, int *pinned)
+{
+    switch (child->index) {
+    case offsetof(PyFunctionObject, func_closure):
+    case offsetof(PyFunctionObject, func_globals): /* these never change */
+        *pinned = parent.pinned;
+        break;
+    case offsetof(PyFunctionObject, func_code):
+    case offsetof(PyFunctionObject, func_defaults):
+    case offsetof(PyFunctionObject, func_kwdefaults):
+        *pinned = parent_node->own_drift < DRIFTS && memo_watch(recorder->memo, parent_node, parent.object);
+        break;
+    }
+    return *pinned || record_field(recorder, (char *)parent.object + child->index, way_to(child, "function"));
+}
+
+/* The class says which field the attribute is. */
+static int
+record_slot(Recorder *recorder, Node *child, Node *parent_node, Known parent)
+{
+    PyObject **field = memo_slot_field(parent.object, child->key);
+    PyTypeObject *type = Py_TYPE(parent.object);
+    if (field == NULL || !record_type(recorder, itself(parent_node, "class"), parent)) {
+        return 0;
+    }
+    if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) {
+        const uint64_t *version = cpython_type_version(type);
+        if (version == NULL || !record_field(recorder, version, way_to(child, "version of the class"))) {
+            return 0;
+        }
+    }
+    return record_field(recorder, field, way_to(child, "field"));
+}
+
+static int
 record_access(Recorder *recorder, Node *child, Node *parent_node, Known parent, int *pinned)
 {
     switch (child->access) {
@@ -301,8 +350,10 @@ record_access(Recorder *recorder, Node *child, Node *parent_node, Known parent, 
     case ACCESS_METHOD:
         *pinned = parent.pinned; /* bound methods never change */
         return parent.pinned || record_field(recorder, (char *)parent.object + child->index, way_to(child, "method"));
+    case ACCESS_SLOT:
+        return record_slot(recorder, child, parent_node, parent);
     case ACCESS_FUNC:
-        return record_field(recorder, (char *)parent.object + child->index, way_to(child, "function"));
+        return record_function_field(recorder, child, parent_node, parent, pinned);
     default:
         return 0;
     }
@@ -310,13 +361,14 @@ record_access(Recorder *recorder, Node *child, Node *parent_node, Known parent, 
 
 /* Whether the way to the node runs none but CPython's own code, and has been steady. */
 static int
-is_rememberable(const Recorder *recorder, const Node *child)
+is_rememberable(const Recorder *recorder, const Node *child, PyObject *parent)
 {
     switch (child->access) {
     case ACCESS_ATTR:
-    case ACCESS_SLOT:
     case ACCESS_CALL:
         return 0;
+    case ACCESS_SLOT:
+        return child->drift < DRIFTS && memo_slot_field(parent, child->key) != NULL;
     case ACCESS_KEY:
         return child->drift < DRIFTS && is_constant(child->key);
     case ACCESS_DICT:
@@ -404,12 +456,14 @@ static int
 record_node(Recorder *recorder, Node *node, Known known)
 {
     known.pinned = known.pinned || is_kept_by_check(node);
-    /* Another object may have come to the address of one that isn't pinned. Its type says what may be read there. */
-    if (!known.pinned && !record_type(recorder, way_to(node, "class"), known)) {
-        return 0;
-    }
     if (is_worth_watching(node, known.object)) {
-        (void)memo_watch(recorder->memo, node, known.object); /* before anything is read */
+        /* Before anything is read. A dict that is watched tells when it goes: no other can come to its address. */
+        int watched = memo_watch(recorder->memo, node, known.object);
+        known.pinned = known.pinned || (watched && PyDict_Check(known.object));
+    }
+    /* Another object may have come to the address of one that isn't pinned. Its type says what may be read there. */
+    if (!known.pinned && !is_checked_as_tensor(node) && !record_type(recorder, way_to(node, "class"), known)) {
+        return 0;
     }
     for (int i = 0; i < node->n_checks; i++) {
         if (!record_check(recorder, node, &node->checks[i], known)) {
@@ -421,7 +475,7 @@ record_node(Recorder *recorder, Node *node, Known known)
     }
     for (int i = 0; i < node->n_children; i++) {
         Node *child = node->children[i];
-        int recorded = is_rememberable(recorder, child) && record_child(recorder, child, node, known);
+        int recorded = is_rememberable(recorder, child, known.object) && record_child(recorder, child, node, known);
         if (!recorded && !record_edge(recorder, child, known.object)) {
             return 0;
         }
@@ -437,6 +491,8 @@ memo_record(Node *root_child, PyObject *root, Walk *walk)
         return NULL;
     }
     memo->valid = 1;
+    memo->clock = &walk->guards->clock;
+    memo->born = walk->guards->clock;
     Recorder recorder = {.memo = memo, .walk = walk, .may_hold = root_child->access == ACCESS_CONST};
     int collects = PyGC_Disable(); /* finalizers could change what is being recorded */
     int recorded = record_node(&recorder, root_child, (Known){root, 1});

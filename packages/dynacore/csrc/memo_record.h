@@ -47,7 +47,10 @@ typedef struct Fact {
 } Fact;
 
 typedef struct Memo {
-    char valid;      /* cleared when something watched changes */
+    char valid;          /* cleared when something watched changes */
+    char *summary_valid; /* so is this then, if it isn't NULL */
+    const Py_ssize_t *clock; /* the guards' */
+    Py_ssize_t born;
     Fact *facts;
     Array words;     /* Word */
     Array owners;    /* Owner, one for each word */
@@ -55,11 +58,28 @@ typedef struct Memo {
     Array edges;     /* Edge */
     Array questions; /* Question */
     Array held;      /* PyObject *, owned: constants, and dicts that CPython would turn back into inline values */
-    Py_ssize_t served;
 } Memo;
 
 /* Of `root`, to which `root_child` leads. NULL when something below changed meanwhile, or memory is short. */
 Memo *memo_record(Node *root_child, PyObject *root, Walk *walk);
+
+/* memo.c: the first word that changed, -1: none did. */
+Py_ssize_t memo_first_change(const Array *words);
+
+/* New references to what was found, into their places in the walk's `found`. */
+void memo_hand_over(const Array *items, PyObject **found);
+
+int memo_rest_holds(const Array *edges, const Array *questions, Walk *walk);
+
+/* How many evaluations the memo has seen. */
+static inline Py_ssize_t
+memo_served(const Memo *memo)
+{
+    return *memo->clock - memo->born;
+}
+
+/* memo_slots.c: where the object keeps the attribute, while its class is as it is now. NULL: not in a field of its own. */
+PyObject **memo_slot_field(PyObject *object, PyObject *key);
 
 /* memo_facts.c: has the memo watch the node's object. 0: it can't be watched. */
 int memo_watch(Memo *memo, Node *node, PyObject *object);

@@ -90,9 +90,9 @@ static PyMethodDef module_methods[] = {
     {"tensor_words", module_tensor_words, METH_O, "tensor_words(tensor) -> what is read of its metadata, or None"},
     {"state_words", module_state_words, METH_NOARGS, "state_words() -> what is read of torch's state, or None"},
     {"set_watchable", module_set_watchable, METH_O,
-     "set_watchable((dicts, instances, types)): what this interpreter tells about when it changes"},
+     "set_watchable((dicts, instances, types, functions)): what this interpreter tells about when it changes"},
     {"watchable", module_watchable, METH_NOARGS, "watchable() -> what set_watchable() got"},
-    {"watched", module_watched, METH_NOARGS, "watched() -> how many dicts and types are watched now"},
+    {"watched", module_watched, METH_NOARGS, "watched() -> how many dicts, types and functions are watched now"},
     {NULL, NULL, 0, NULL},
 };
 

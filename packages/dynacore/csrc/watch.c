@@ -1,6 +1,6 @@
 /* Who watches what. Each watched object stands once in a table, by its address, with a list of those who want to know:
- * it is watched while the list has a member. Nothing here keeps an object alive. A dict tells when it goes; a type
- * doesn't, so that a weak reference says whether it is still the one that was meant.
+ * it is watched while the list has a member. Nothing here keeps an object alive. A dict tells when it goes; of
+ * types and functions a weak reference says whether it is still the one that was meant.
  *
  * CPython calls us in the middle of a change. What is no longer wanted is therefore taken down later, between two
  * instructions: 3.12 would undo that during an event, and lists must not change while they are walked. */
@@ -10,7 +10,7 @@
 
 typedef struct Watched {
     PyObject *object;  /* borrowed */
-    PyObject *weakref; /* to a type */
+    PyObject *weakref; /* to a type or function */
     Watch *first;
     struct Watched *next;
 } Watched;
@@ -151,7 +151,7 @@ is_watchable(PyObject *object)
     if (PyDict_Check(object)) {
         return cpython_has_shared_keys(object) ? watchable.instances : watchable.dicts;
     }
-    return PyType_Check(object) && watchable.types;
+    return PyType_Check(object) ? watchable.types : PyFunction_Check(object) && watchable.functions;
 }
 
 static Watched *
@@ -162,7 +162,7 @@ new_watched(PyObject *object)
         return NULL;
     }
     watched->object = object;
-    if (PyType_Check(object) && (watched->weakref = PyWeakref_NewRef(object, NULL)) == NULL) {
+    if (!PyDict_Check(object) && (watched->weakref = PyWeakref_NewRef(object, NULL)) == NULL) {
         PyErr_Clear();
         PyMem_Free(watched);
         return NULL;
@@ -178,7 +178,7 @@ watch_start(Watch *watch, PyObject *object)
         return 0;
     }
     Watched **place = place_of(object);
-    if (*place != NULL && !is_there(*place)) { /* another type had this address */
+    if (*place != NULL && !is_there(*place)) { /* another one had this address */
         tell(*place, CHANGE_GONE, NULL);
         forget(place);
         place = place_of(object);
@@ -273,7 +273,7 @@ static PyMemberDef watch_members[] = {
 
 PyTypeObject Watch_Type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "dynacore._C.Watch",
-    .tp_doc = "Watch(object): whether a dict or type has changed since. Keeps it no longer alive.",
+    .tp_doc = "Watch(object): whether a dict, type or function has changed since. Keeps it no longer alive.",
     .tp_basicsize = sizeof(WatchObject),
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_new = watch_new,
@@ -286,8 +286,8 @@ module_set_watchable(PyObject *module, PyObject *kinds)
 {
     (void)module;
     static int started;
-    if (!PyTuple_Check(kinds) || PyTuple_GET_SIZE(kinds) != 3) {
-        return PyErr_Format(PyExc_TypeError, "(dicts, instances, types) is needed, not %.100R", kinds);
+    if (!PyTuple_Check(kinds) || PyTuple_GET_SIZE(kinds) != 4) {
+        return PyErr_Format(PyExc_TypeError, "(dicts, instances, types, functions) is needed, not %.100R", kinds);
     }
     if (!started) {
         cpython_start_watching(object_changes);
@@ -296,6 +296,7 @@ module_set_watchable(PyObject *module, PyObject *kinds)
     watchable.dicts = PyTuple_GET_ITEM(kinds, 0) == Py_True;
     watchable.instances = PyTuple_GET_ITEM(kinds, 1) == Py_True;
     watchable.types = PyTuple_GET_ITEM(kinds, 2) == Py_True;
+    watchable.functions = PyTuple_GET_ITEM(kinds, 3) == Py_True;
     Py_RETURN_NONE;
 }
 
@@ -304,8 +305,8 @@ module_watchable(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
-    return Py_BuildValue("(NNN)", PyBool_FromLong(watchable.dicts), PyBool_FromLong(watchable.instances),
-                         PyBool_FromLong(watchable.types));
+    return Py_BuildValue("(NNNN)", PyBool_FromLong(watchable.dicts), PyBool_FromLong(watchable.instances),
+                         PyBool_FromLong(watchable.types), PyBool_FromLong(watchable.functions));
 }
 
 PyObject *
@@ -314,11 +315,13 @@ module_watched(PyObject *module, PyObject *unused)
     (void)module;
     (void)unused;
     tidy(NULL);
-    Py_ssize_t types = 0;
+    Py_ssize_t dicts = 0, types = 0, functions = 0;
     for (size_t i = 0; i < n_buckets; i++) {
         for (const Watched *watched = buckets[i]; watched != NULL; watched = watched->next) {
-            types += watched->weakref != NULL;
+            *(PyDict_Check(watched->object)   ? &dicts
+              : PyType_Check(watched->object) ? &types
+                                              : &functions) += 1;
         }
     }
-    return Py_BuildValue("{s:n,s:n}", "dicts", (Py_ssize_t)n_watched - types, "types", types);
+    return Py_BuildValue("{s:n,s:n,s:n}", "dicts", dicts, "types", types, "functions", functions);
 }

@@ -1,4 +1,4 @@
-/* Dicts and types that tell when they change. */
+/* Dicts, types and functions that tell when they change. */
 #ifndef DYNACORE_WATCH_H
 #define DYNACORE_WATCH_H
 
@@ -23,7 +23,7 @@ extern PyTypeObject Watch_Type;
 
 /* What the probe found that this interpreter tells about. Nothing, before. */
 extern struct Watchable {
-    char dicts, instances, types;
+    char dicts, instances, types, functions;
 } watchable;
 
 PyObject *module_set_watchable(PyObject *module, PyObject *kinds);

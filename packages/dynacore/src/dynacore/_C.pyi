@@ -3,7 +3,7 @@
 # ruff: noqa: N999  the name that extensions have
 
 from collections.abc import Callable
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any, Final, final
 
 _Handler = tuple[type[BaseException] | tuple[type[BaseException], ...], Point, int, bool, int | None]
@@ -22,14 +22,14 @@ capabilities: Final[dict[str, bool]]
 
 @final
 class Watch:
-    """Whether a dict or a class has changed since. Keeps it no longer alive. TypeError where that can't be told."""
+    """Whether a dict, class or function has changed since. Keeps nothing alive. TypeError where that can't be told."""
 
-    def __new__(cls, object: dict[Any, Any] | type) -> Watch: ...
+    def __new__(cls, object: dict[Any, Any] | type | FunctionType) -> Watch: ...
     @property
     def unchanged(self) -> bool: ...
 
-def set_watchable(kinds: tuple[bool, bool, bool], /) -> None:
-    """Rely on watchers for dicts, dicts of instances, and classes. `dynacore.guards.probe` decides that."""
+def set_watchable(kinds: tuple[bool, bool, bool, bool], /) -> None:
+    """Rely on watchers for dicts, dicts of instances, classes, functions. `dynacore.guards.probe` decides that."""
 
 def set_tensor_layout(layout: tuple[Any, ...] | None, /) -> None:
     """Where a tensor's metadata lie in memory. `dynacore.torch_memory` finds that out; None: they aren't read."""
@@ -43,11 +43,11 @@ def tensor_words(tensor: Any, /) -> tuple[Any, ...] | None:
 def state_words() -> tuple[int, ...] | None:
     """What is read of torch's state, in this thread. None: torch has to be asked."""
 
-def watchable() -> tuple[bool, bool, bool]:
+def watchable() -> tuple[bool, bool, bool, bool]:
     """What `set_watchable` got: nothing is watched before."""
 
 def watched() -> dict[str, int]:
-    """How many `dicts` and `types` are watched now."""
+    """How many `dicts`, `types` and `functions` are watched now."""
 
 @final
 class Guards:
@@ -60,6 +60,9 @@ class Guards:
     def tree(self) -> tuple[Any, ...]: ...
     @property
     def n_handed(self) -> int: ...
+    def coverage(self) -> list[tuple[int, str, str]]:
+        """What is remembered below const and weak roots: the index of a node of the tree, parents first; `watched`,
+        `polled` or `looked up`; and what of the node's object, or of the way to it."""
     @property
     def slow(self) -> int:
         """How many accessors and checks call Python code."""

@@ -23,6 +23,7 @@ from .graph.builder import Graph
 from .graph.failures import Failing, Recovery
 from .graph.state import capture_allowed
 from .guards import probe
+from .guards.coverage import covered
 from .guards.plan import Plan, bound
 from .guards.twin import evaluate
 from .library import load as load_library
@@ -298,7 +299,7 @@ class Capture:
         self.point.add(entry)
         if self.function is not None:
             self.owner.adopt(artifact)
-        self.report(machine, emitted, plan, site)
+        self.report(machine, emitted, plan, site, entry.guards)
         return entry
 
     def compile_graph(self, emitted: Emitted) -> None:
@@ -334,7 +335,9 @@ class Capture:
         if failure is not None:
             raise AssertionError(f"a guard fails on the state that was captured: {failure}")
 
-    def report(self, machine: Machine, emitted: Emitted, plan: Plan, site: BreakSite | None) -> None:
+    def report(
+        self, machine: Machine, emitted: Emitted, plan: Plan, site: BreakSite | None, guards: _C.Guards
+    ) -> None:
         """Logs and records."""
         if site is not None:
             logs.emit_break(site)
@@ -351,11 +354,14 @@ class Capture:
                 site,
                 time.perf_counter() - self.began,
                 tuple(dict.fromkeys(plan.constraints)),
+                guards,
             )
         )
         if logs.enabled("guards"):
             checks = [(source, *check) for source in machine.root.nodes() for check in source.checks.values()]
             logs.emit("guards", "\n".join(f"  {source}: {name} {argument!r}" for source, name, argument in checks))
+            guards.check(list(self.state))  # what holds is remembered
+            logs.emit("guards", "\n".join(f"  {fact}" for fact in covered(guards)))
         if logs.enabled("bytecode"):
             logs.emit("bytecode", "\n".join(listing(decode(where.code))))
 

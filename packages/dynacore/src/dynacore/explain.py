@@ -11,6 +11,7 @@ from typing import Any
 from . import environment, stats
 from .api import compile_afresh
 from .errors import ArgumentError
+from .guards.coverage import covered, summary
 from .reasons import BreakSite
 from .stats import Record
 
@@ -47,6 +48,10 @@ class Explanation:
         self.guards = Counter[str]()
         for record in records:
             self.guards.update(record.guards)
+        self.facts = tuple(
+            fact for record in records if record.entry_guards is not None for fact in covered(record.entry_guards)
+        )
+        """How each fact below globals, classes and other constants is kept: watched, polled, or looked up each time."""
         self.seconds = sum(record.seconds for record in records)
 
     def __repr__(self) -> str:
@@ -80,7 +85,8 @@ class Explanation:
         if not self.guards:
             return ""
         kinds = ", ".join(f"{count} {kind}" for kind, count in self.guards.most_common())
-        return f"Guards: {self.guards.total()} ({kinds})"
+        kept = f"\nOf what is not an argument: {summary(self.facts)}" if self.facts else ""
+        return f"Guards: {self.guards.total()} ({kinds}){kept}"
 
     def _break_lines(self) -> list[str]:
         lines: list[str] = []

@@ -33,6 +33,9 @@ class Record:
     sizes: tuple[str, ...] = ()
     """What must hold of sizes and numbers that vary, as conditions in Python."""
 
+    entry_guards: Any = None
+    """The entry's `_C.Guards`, which tell how its facts are kept."""
+
     @property
     def name(self) -> str:
         """The captured function's qualified name."""

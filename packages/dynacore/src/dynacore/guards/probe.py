@@ -85,6 +85,20 @@ CLASS_WRITES: tuple[Callable[[Any], Any], ...] = (
 """Each changes what looking something up in a class gives."""
 
 
+def _other() -> int:
+    return 1
+
+
+FUNCTION_WRITES: tuple[Callable[[Any], Any], ...] = (
+    lambda f: setattr(f, "__code__", _other.__code__),
+    lambda f: setattr(f, "__defaults__", (1,)),
+    lambda f: setattr(f, "__kwdefaults__", {"b": 1}),
+    lambda f: delattr(f, "__defaults__"),
+    lambda f: delattr(f, "__kwdefaults__"),
+)
+"""Each changes what calling a function does."""
+
+
 def _new_class() -> type:
     root = type("Root", (), {})
     base = type("Base", (root,), {"inherited": 0})
@@ -134,6 +148,15 @@ def _types(watch: Callable[[Any], Any]) -> Iterator[bool]:
         yield _tells(watch, cls, cls, lambda cls, *new: setattr(_base_of(cls), *new), "inherited", value)
 
 
+def _functions(watch: Callable[[Any], Any]) -> Iterator[bool]:
+    for write in FUNCTION_WRITES:
+
+        def function(a: int = 0, *, b: int = 0) -> int:
+            return a + b
+
+        yield _tells(watch, function, function, write)
+
+
 def _always_told(answers: Iterator[bool]) -> bool:
     try:
         return all(answers)
@@ -141,9 +164,9 @@ def _always_told(answers: Iterator[bool]) -> bool:
         return False
 
 
-def find_watchable(extension: Any) -> tuple[bool, bool, bool]:
-    """Whether dicts, dicts of instances and classes tell of all their changes. The extension relies on it then."""
-    extension.set_watchable((True, True, True))
-    found = tuple(_always_told(answers(extension.Watch)) for answers in (_dicts, _instances, _types))
+def find_watchable(extension: Any) -> tuple[bool, bool, bool, bool]:
+    """Whether dicts, dicts of instances, classes, functions tell of all their changes. The extension relies on it."""
+    extension.set_watchable((True,) * 4)
+    found = tuple(_always_told(answers(extension.Watch)) for answers in (_dicts, _instances, _types, _functions))
     extension.set_watchable(found)
     return found  # type: ignore[return-value]

@@ -197,7 +197,8 @@ def _shorten(text: str, limit: int = 80) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
-def _step_text(path: str, accessor: str, key: Any) -> str:
+def step_text(path: str, accessor: str, key: Any) -> str:
+    """The next step of a way, in Python's notation."""
     match accessor:
         case "attr" | "slot":
             return f"{path}.{key}"
@@ -310,7 +311,7 @@ class _Evaluation:
         if handed != -1:
             self.handed[handed] = obj
         for child in children:
-            child_path = _step_text(path, child[0], child[1])
+            child_path = step_text(path, child[0], child[1])
             try:
                 found = _STEPS[child[0]](obj, child[1])
             except Exception as error:

@@ -71,6 +71,8 @@ class Attributes:
                 source.check("mro_lacks", name)
             elif self.is_descriptor(found):
                 self.mro_fact(source, name, found)
+            else:  # what hides it may do so only as long as it is no property
+                source.child("mro", name).check("type", type(found))
         return found
 
     def mro_fact(self, source: Any, name: str, found: Any) -> None:

@@ -105,7 +105,8 @@ class OwnerAttributes:
         hook = self.lookup_type(cls, "__getattr__")
         if hook is not MISSING:
             return self.call_real_function(hook, [v, Const(name)])
-        self.throw(AttributeError, f"module '{v.obj.__name__}' has no attribute '{name}'", name=name, obj=v)
+        called = f" '{v.obj.__name__}'" if "__name__" in v.obj.__dict__ else ""
+        self.throw(AttributeError, f"module{called} has no attribute '{name}'", name=name, obj=v)
 
     def check_imported(self, found: Value, name: str) -> None:
         """The first read of a name that was imported lazily imports it, and replaces what stands for it."""

@@ -14,6 +14,14 @@ needs_functions = pytest.mark.skipif(not FUNCTIONS, reason="this interpreter doe
 needs_types = pytest.mark.skipif(not TYPES, reason="this interpreter doesn't tell about classes")
 
 
+@pytest.fixture(autouse=True)
+def collect_little():
+    """Collections go through what the test makes, not through all that other tests loaded."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 def watched():
     """How much is watched, of what isn't garbage."""
     gc.collect()

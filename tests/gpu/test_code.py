@@ -58,6 +58,12 @@ def test_norms_and_softmax_compile_for_each_target_and_spill_no_registers(monkey
         assert answer["spills"] == 0 and 0 < answer["registers"] <= 255
 
 
+def test_padding_of_integers_compiles(monkeypatch, workers):
+    """As the labels of a language model are shifted; the interpreter takes a float where the compiler doesn't."""
+    calls = [(lambda x: torch.nn.functional.pad(x, (0, 1), value=-100) + 1, (torch.arange(60).view(6, 10),))]
+    compiled(workers, kernels_of(monkeypatch, calls), TARGETS[1:2])
+
+
 def test_spills_are_seen(monkeypatch, workers):
     """A row of 16,384 in one warp doesn't fit into registers: the reader of the compiler's facts has to say so."""
     (kernel,) = kernels_of(monkeypatch, [(ONE_KERNEL["softmax"][0], tensors((1, 16384)))])

@@ -53,6 +53,7 @@ VIEWS = {
     "cat": lambda x: torch.cat([x, x[:, :2], x.flip(1)], 1) + 1,
     "stack": lambda x: torch.stack([x, x * 2], 1),
     "pad": lambda x: F.pad(x, (1, 2, 3, 0), value=2.5) * 2,
+    "pad of integers": lambda x: F.pad(x.long(), (0, 1), value=-100) + 1,
     "crop": lambda x: F.pad(x, (-1, 2)) + 1,
     "flip": lambda x: x.flip(0, 1) + x,
     "roll": lambda x: x.roll(3, 1) + x,

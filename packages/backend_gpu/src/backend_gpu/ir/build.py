@@ -76,6 +76,9 @@ class Builder:
         shape, index, guards = tuple(shape), tuple(index), tuple(g for g in guards if not always(g))
         if source.op == "const" and not guards:
             return self.const(source.attrs["value"], source.dtype, shape)
+        if guards and fill is not None:
+            # ATen gives a float for tensors of any dtype.
+            fill = float(fill) if source.dtype.is_floating_point else int(fill)
         if not guards and shape == source.shape and index == dims(shape):
             return source
         if source.op in ("view", "gather") and (merged := self._merge(source, shape, index, guards, fill)) is not None:

@@ -8,6 +8,7 @@ do.
 
 from __future__ import annotations
 
+import inspect
 import sys
 import types
 import weakref
@@ -19,6 +20,7 @@ from . import _C
 from .config import config
 from .guards.plan import Facts, bound
 from .marks import allowed_count
+from .shims import is_shim
 from .sources import This
 
 KEPT = 256
@@ -76,6 +78,23 @@ def importable(obj: Any) -> bool:
     for name in str(getattr(obj, "__qualname__", "")).split("."):
         found = getattr(found, name, None)
     return found is obj
+
+
+def lives_on(code: types.CodeType, namespace: dict) -> bool:
+    """Whether a loaded module keeps the code alive, as a constant of one of its functions, when no function has it."""
+    if is_shim(code):
+        return True
+    top, *_ = code.co_qualname.split(".<locals>")
+    found: Any = importable(namespace) and namespace.get(top.split(".")[0])
+    for name in top.split(".")[1:]:
+        found = getattr(found, name, None)
+    todo = [getattr(inspect.unwrap(found), "__code__", None)] if callable(found) else []
+    while todo:
+        one = todo.pop()
+        if one is code:
+            return True
+        todo += [constant for constant in getattr(one, "co_consts", ()) if type(constant) is types.CodeType]
+    return False
 
 
 class Registry:

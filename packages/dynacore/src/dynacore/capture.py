@@ -14,7 +14,7 @@ from bytecode_models import decode
 from bytecode_models.listing import listing
 
 from . import _C, logs, stats, torch_memory
-from .artifacts import Artifact, Registry, conditions
+from .artifacts import Artifact, Registry, conditions, lives_on
 from .backends import call_backend
 from .config import config
 from .emit.entry import Emitted, Restart, write_entry
@@ -114,7 +114,7 @@ class Owner:
     def adopt(self, artifact: Artifact) -> None:
         """Offer what was captured to the other functions of this code."""
         self.artifacts.insert(0, artifact)
-        if all(one.portable() for one in self.artifacts):
+        if lives_on(self.code, self.namespace) and all(one.portable() for one in self.artifacts):
             _registry.keep(self)
         else:
             _registry.drop(self)

@@ -8,8 +8,8 @@ from gpu.programs import layer_norm, softmax
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import backend_gpu.lower.graph  # noqa: F401  (fills the table of lowerings)
-from backend_gpu import torch_api
 from backend_gpu.ir.nodes import SHORT
+from backend_gpu.lower.decompositions import decompositions
 from backend_gpu.lower.registry import LOWERINGS
 from backend_gpu.pipeline import compile_program
 from backend_gpu.render.signature import signature
@@ -37,7 +37,7 @@ def device():
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_one_program_for_all_sizes(name):
     function, arguments = PROGRAMS[name]
-    table = {op: rule for op, rule in torch_api.decompositions().items() if op not in LOWERINGS}
+    table = {op: rule for op, rule in decompositions().items() if op not in LOWERINGS}
     gm = make_fx(function, decomposition_table=table, tracing_mode="symbolic")(*arguments(3))
     report = GraphReport()
     compiled = compile_program(gm, torch.device("cpu"), device(), report)
@@ -52,7 +52,7 @@ def static_kernels(function, *shapes):
     from backend_gpu.lower.graph import lower
     from backend_gpu.schedule.plan import schedule
 
-    table = {op: rule for op, rule in torch_api.decompositions().items() if op not in LOWERINGS}
+    table = {op: rule for op, rule in decompositions().items() if op not in LOWERINGS}
     gm = make_fx(function, decomposition_table=table, tracing_mode="fake")(*map(torch.empty, shapes))
     graph, _ = lower(gm, torch.device("cpu"))
     return [signature(step.kernel, choose(step.kernel)) for step in schedule(graph).steps]

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from dynacore import torch_api
 from dynacore.errors import ArgumentError, BackendError, suggest
 from dynacore.specialise import specialised
 
 from . import report as reports
-from . import torch_api
 from .config import config
 from .errors import BackendUnavailable, Unsupported
+from .lower.decompositions import decompositions
 from .runtime.device import device_for
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def _compile_specialised(
         if isinstance(value, torch.Tensor) and value.ndim:
             device_for(value.device)  # an error that names the remedy comes before any work
     kept = {operation for operation in LOWERINGS if operation not in DECOMPOSITIONS}
-    table = {op: rule for op, rule in torch_api.decompositions().items() if op not in kept}
+    table = {op: rule for op, rule in decompositions().items() if op not in kept}
     table.update(DECOMPOSITIONS)
 
     def compile_graph(
@@ -98,7 +99,7 @@ def _compile_specialised(
         return _compile_graph(graph, backward, mode)
 
     try:
-        return torch_api.compile_with_aot(gm, inputs, compile_graph, table, _before_partition)
+        return torch_api.aot_autograd(gm, inputs, compile_graph, table, _before_partition)
     except BackendError:
         raise
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Every private name of torch that dynacore uses, in this one file. Checked against each supported torch by a test.
+"""Every private name of torch that the packages use, in this one file. Checked against each supported torch by a test.
 
 What is slow to import is imported inside the function that needs it.
 """
@@ -22,7 +22,8 @@ TORCHS_CAPTURE = "torch._dynamo."
 # --- graph: what a torch operation is ------------------------------------------------------------------------------
 
 VARIABLE_FUNCTIONS = torch._C._VariableFunctions  # the C functions behind `torch.*`
-OPERATOR_TYPES = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)
+OpOverload = torch._ops.OpOverload
+OPERATOR_TYPES = (OpOverload, torch._ops.OpOverloadPacket)
 
 
 def device_types() -> tuple[type, ...]:
@@ -253,6 +254,40 @@ def _through_aot_autograd(
     return compiled, mutates
 
 
+def aot_autograd(
+    gm: torch.fx.GraphModule,
+    inputs: Sequence[Any],
+    compile_graph: Callable[[torch.fx.GraphModule, Sequence[Any], bool], Callable[[list[Any]], Any]],
+    table: dict[Any, Callable[..., Any]],
+    before_partition: Callable[[torch.fx.GraphModule], None],
+) -> tuple[Callable[..., Any], bool]:
+    """Forward and backward graphs of ATen operations, each given to `compile_graph(graph, inputs, is_backward)`.
+
+    Operations in `table` are decomposed as it says; `before_partition` sees the joint graph. Returns what to call, and
+    whether it changes an input in place.
+    """
+    from torch._functorch.aot_autograd import aot_module_simplified
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+    def partition(joint: torch.fx.GraphModule, joint_inputs: Any, **keywords: Any) -> Any:
+        before_partition(joint)
+        return min_cut_rematerialization_partition(joint, joint_inputs, **keywords)
+
+    def boxed(is_backward: bool) -> Callable[..., Any]:
+        def compiler(graph: torch.fx.GraphModule, example: Sequence[Any]) -> Any:
+            run = compile_graph(graph, example, is_backward)
+            run._boxed_call = True  # type: ignore[attr-defined]
+            return run
+
+        return compiler
+
+    compiler = functools.partial(
+        aot_module_simplified, fw_compiler=boxed(False), bw_compiler=boxed(True), inference_compiler=boxed(False),
+        partition_fn=partition, decompositions=table, keep_inference_input_mutations=True,
+    )  # fmt: skip
+    return _through_aot_autograd(compiler, gm, inputs)
+
+
 class Symbols:
     """Numbers as symbols of torch's `ShapeEnv`, and tensors without data whose sizes are expressions over them.
 
@@ -383,3 +418,71 @@ def inductor_settings() -> dict[str, Any]:
     from torch._inductor import config
 
     return config.get_config_copy()
+
+
+# --- the GPU backend ----------------------------------------------------------------------------------------------
+
+
+def decompositions() -> tuple[dict[Any, Callable[..., Any]], Mapping[Any, Callable[..., Any]]]:
+    """Torch's decompositions into core ATen, and all that it has."""
+    from torch import _decomp
+
+    return dict(_decomp._core_aten_decompositions_post_autograd()), _decomp.decomposition_table
+
+
+def must_recompute() -> Any:
+    """The mark of a node that the backward graph computes again instead of loading."""
+    from torch.utils.checkpoint import CheckpointPolicy
+
+    return CheckpointPolicy.MUST_RECOMPUTE
+
+
+def schema_of(operation: Any) -> Any:
+    """The schema of an ATen operation."""
+    return operation._schema
+
+
+def packet_name(operation: Any) -> str:
+    """`aten.add` for any overload of it."""
+    schema = getattr(operation, "_schema", None)
+    return schema.name.replace("::", ".") if schema is not None else str(operation)
+
+
+def sympy_expression(value: Any) -> Any:
+    """What a symbolic number stands for, as a sympy expression."""
+    return value.node.expr
+
+
+def hint(value: Any) -> int:
+    """The example that a symbolic number was made from."""
+    found = value.node.hint
+    return int(found) if found is not None else 8
+
+
+def without_autograd() -> Any:
+    """A context in which ATen operations record nothing."""
+    return torch._C._AutoDispatchBelowAutograd()
+
+
+def current_raw_stream(device_index: int) -> int:
+    """The handle of the current CUDA stream."""
+    return torch._C._cuda_getCurrentRawStream(device_index)
+
+
+def storage_uses(tensor: torch.Tensor) -> int:
+    """How many references there are to the memory behind a tensor."""
+    return torch._C._storage_Use_Count(storage_key(tensor))
+
+
+def real_tensors() -> Any:
+    """A context in which new tensors are real, whatever is being traced around it."""
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+    return unset_fake_temporarily()
+
+
+def is_fake(value: Any) -> bool:
+    """Whether a tensor has no data."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    return isinstance(value, FakeTensor)

@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from .. import torch_api
+from dynacore import torch_api
+
 from ..errors import Unsupported
 from ..ir.index import Index
 from ..ir.nodes import COMPUTED, Graph, Node, Ref
@@ -130,7 +131,7 @@ class Driver(Lower):
         if is_symbolic(val) or isinstance(val, int):
             self.env[node] = self.to_index(val)
             return
-        if not isinstance(target, torch_api.OPERATION):
+        if not isinstance(target, torch_api.OpOverload):
             raise Unsupported(f"a call of {target}")
         self._operation(node, target, val, arguments, keywords)
 

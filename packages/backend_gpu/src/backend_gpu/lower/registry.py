@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ class NotLowered(Exception):
     """This use of an operation has no lowering: it goes to ATen."""
 
 
-class Lower(Builder):
+class Lower(Builder, ABC):
     """A builder that knows what the operation being lowered is expected to return: `val`, torch's fake result."""
 
     val: Any = None
@@ -30,9 +31,9 @@ class Lower(Builder):
     copies = 0
     """How many copies were made that must not be shared."""
 
+    @abstractmethod
     def to_index(self, value: Any) -> Index:
-        """A size of torch's as an index; set by the driver, which knows the symbols."""
-        raise NotImplementedError
+        """A size of torch's as an index; the driver knows the symbols."""
 
     def out_shape(self, position: int | None = None) -> tuple[Index, ...]:
         """The shape of the result, or of one of several results."""

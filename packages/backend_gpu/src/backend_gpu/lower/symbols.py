@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from .. import torch_api
+from dynacore import torch_api
+
 from ..errors import Unsupported
 from ..ir.index import UNBOUNDED, Expr, Index, add, bounds, div, mod, mul, total, var
 

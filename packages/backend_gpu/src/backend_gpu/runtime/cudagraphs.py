@@ -19,7 +19,8 @@ from typing import Any, Protocol
 
 import torch
 
-from .. import torch_api
+from dynacore import torch_api
+
 from ..config import config
 
 Run = Callable[[list[Any]], Any]
@@ -49,6 +50,11 @@ class GraphDevice(Protocol):
     def recording_now(self) -> bool:
         """Whether the caller records itself."""
         ...
+
+
+def alias_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Another tensor over the same memory, that counts as a reference to it."""
+    return torch.as_strided(tensor, tensor.shape, tensor.stride(), tensor.storage_offset())
 
 
 @dataclass
@@ -199,7 +205,7 @@ class Recorder:
         by_buffer = {id(value): args[p] for p, value in enumerate(recording.buffers) if isinstance(value, torch.Tensor)}
         args.clear()
         return [
-            by_buffer.get(id(out), torch_api.alias_of(out)) if isinstance(out, torch.Tensor) else out
+            by_buffer.get(id(out), alias_of(out)) if isinstance(out, torch.Tensor) else out
             for out in recording.outputs
         ]
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from .. import torch_api
+from dynacore import torch_api
+
 from ..errors import CompileFailure
 from ..render.source import Source
 from .compiling import ALIGNED, compile_request, request

@@ -32,3 +32,19 @@ def strict_backend(tmp_path_factory):
     with backend_gpu.config.patch(check=True, strict=True, cache_dir=cache):
         yield
     backend_gpu.clear_reports()
+
+
+@pytest.fixture
+def plans(monkeypatch):
+    """The schedules made in a test, in order."""
+    from backend_gpu import pipeline
+
+    found = []
+    original = pipeline.schedule
+
+    def kept(graph):
+        found.append(original(graph))
+        return found[-1]
+
+    monkeypatch.setattr(pipeline, "schedule", kept)
+    return found

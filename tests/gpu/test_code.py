@@ -6,7 +6,6 @@ from gpu.helpers import run
 from gpu.programs import ONE_KERNEL, tensors
 
 import backend_gpu
-from backend_gpu import pipeline
 from backend_gpu.render.source import render
 from backend_gpu.render.tiles import choose
 
@@ -22,16 +21,8 @@ def workers():
     pool.stop()
 
 
-def kernels_of(monkeypatch, calls):
+def kernels_of(plans, calls):
     """The loop programs behind these calls, each one once."""
-    plans = []
-    original = pipeline.schedule
-
-    def kept(graph):
-        plans.append(original(graph))
-        return plans[-1]
-
-    monkeypatch.setattr(pipeline, "schedule", kept)
     for function, arguments in calls:
         run(function, *arguments)
     return [step.kernel for plan in plans for step in plan.steps if step.kernel is not None]
@@ -49,24 +40,24 @@ def compiled(workers, kernels, targets):
     return answers
 
 
-def test_norms_and_softmax_compile_for_each_target_and_spill_no_registers(monkeypatch, workers):
+def test_norms_and_softmax_compile_for_each_target_and_spill_no_registers(plans, workers):
     x, w, b = tensors((4, 1024), (1024,), (1024,), dtype=torch.bfloat16)
     calls = [(ONE_KERNEL["layer_norm"][0], (x, w, b)), (ONE_KERNEL["softmax"][0], (x,))]
-    answers = compiled(workers, kernels_of(monkeypatch, calls), TARGETS)
+    answers = compiled(workers, kernels_of(plans, calls), TARGETS)
     assert [answer["kind"] for answer in answers] == ["cubin"] * 4 + ["hsaco"] * 2
     for answer in answers:
         assert answer["spills"] == 0 and 0 < answer["registers"] <= 255
 
 
-def test_padding_of_integers_compiles(monkeypatch, workers):
+def test_padding_of_integers_compiles(plans, workers):
     """As the labels of a language model are shifted; the interpreter takes a float where the compiler doesn't."""
     calls = [(lambda x: torch.nn.functional.pad(x, (0, 1), value=-100) + 1, (torch.arange(60).view(6, 10),))]
-    compiled(workers, kernels_of(monkeypatch, calls), TARGETS[1:2])
+    compiled(workers, kernels_of(plans, calls), TARGETS[1:2])
 
 
-def test_spills_are_seen(monkeypatch, workers):
+def test_spills_are_seen(plans, workers):
     """A row of 16,384 in one warp doesn't fit into registers: the reader of the compiler's facts has to say so."""
-    (kernel,) = kernels_of(monkeypatch, [(ONE_KERNEL["softmax"][0], tensors((1, 16384)))])
+    (kernel,) = kernels_of(plans, [(ONE_KERNEL["softmax"][0], tensors((1, 16384)))])
     from dataclasses import replace
 
     from backend_gpu.runtime.compiling import request

@@ -6,21 +6,7 @@ from gpu.blocks import block, block_arguments
 from gpu.helpers import forward_kernels, run, run_with_gradients
 from gpu.programs import ONE_KERNEL, dropout_residual_norm, tensors
 
-from backend_gpu import pipeline, traffic
-
-
-@pytest.fixture
-def plans(monkeypatch):
-    """The schedules made in a test, in order."""
-    found = []
-    original = pipeline.schedule
-
-    def kept(graph):
-        found.append(original(graph))
-        return found[-1]
-
-    monkeypatch.setattr(pipeline, "schedule", kept)
-    return found
+from backend_gpu import traffic
 
 
 @pytest.mark.parametrize("name", ONE_KERNEL)

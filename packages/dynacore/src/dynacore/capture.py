@@ -25,13 +25,12 @@ from .graph.state import capture_allowed
 from .guards import probe
 from .guards.coverage import covered
 from .guards.plan import Plan, bound
-from .guards.twin import evaluate
+from .guards.twin import Failure, evaluate
 from .library import load as load_library
 from .machine import Finished, Frame, Machine, Stopped
 from .options import Options
 from .points import PointData, PointTable, Where
 from .reasons import Break, BreakSite
-from .recompiles import Miss
 from .sources import This
 from .values import Tensor, Value
 
@@ -149,7 +148,7 @@ class Owner:
             logs.warn(text)
         return False
 
-    def why_missed(self, artifact: Artifact, point: Any, state: list[Any], function: Any) -> Miss | None:
+    def why_missed(self, artifact: Artifact, point: Any, state: list[Any], function: Any) -> Failure | None:
         """What didn't hold of the newest that was captured, by the Python twin."""
         try:
             return artifact.facts.miss(artifact.tree, artifact.n_handed, state, state_names(point), function)

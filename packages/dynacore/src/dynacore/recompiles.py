@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import linecache
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .guards.twin import Failure
 
 SHOWN = 5
 """How many of a fact's values a message names."""
@@ -19,36 +22,18 @@ REMEDIES = {
     "is": "Create the object once, outside of what is called again and again.",
     "func_code": "Create the function once, outside of what is called again and again.",
     "type": "Compile one function for each type, or convert the argument before the call.",
-    "call0_is": "Set torch's modes once around the loop, not in turn from call to call.",
     "state": "Set torch's modes once around the loop, not in turn from call to call.",
 }
 RAISE_LIMIT = "Or raise dynacore.config.recompile_limit."
-
-
-@dataclass(frozen=True)
-class Miss:
-    """One fact that didn't hold."""
-
-    path: str
-    """What was looked at, in Python's notation."""
-    check: str
-    """The name of the check."""
-    expected: str
-    seen: str
-    where: tuple[str, int] | None = None
-    """File and line of the instruction that made capture rely on it."""
-
-    def __str__(self) -> str:
-        return f"{self.path}: expected {self.expected}, found {self.seen}"
 
 
 class Misses:
     """Those of one point, since it was last forgotten."""
 
     def __init__(self) -> None:
-        self.all: list[Miss] = []
+        self.all: list[Failure] = []
 
-    def add(self, miss: Miss) -> None:
+    def add(self, miss: Failure) -> None:
         """Remember one."""
         self.all.append(miss)
 
@@ -60,12 +45,12 @@ class Misses:
         worst = max(dict.fromkeys(paths), key=paths.count)
         misses = [miss for miss in self.all if miss.path == worst]
         last = misses[-1]
-        values = list(dict.fromkeys([misses[0].expected.removeprefix("the value "), *(miss.seen for miss in misses)]))
+        values = list(dict.fromkeys([misses[0].check.removeprefix("the value "), *(miss.seen for miss in misses)]))
         more = [f"and {len(values) - SHOWN} more"] if len(values) > SHOWN else []
         lines = [f"`{worst}` kept changing: {', '.join([*values[:SHOWN], *more])}"]
         if last.where is not None:
             file, line = last.where
             text = linecache.getline(file, line).strip()
             lines.append(f'it is used in File "{file}", line {line}' + (f"\n      {text}" if text else ""))
-        lines.append(f"{REMEDIES.get(last.check, REMEDIES['eq'])} {RAISE_LIMIT}")
+        lines.append(f"{REMEDIES.get(last.name, REMEDIES['eq'])} {RAISE_LIMIT}")
         return "\n  ".join(lines)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ..graph.meta import TensorSpec
 from ..graph.state import torch_state_checks
-from ..recompiles import Miss
 from ..sources import Source, This
 from ..torch_api import tensor_checker
 from ..values import Host, Value
 from .relations import program
-from .twin import constants_equal, evaluate
+from .twin import Failure, constants_equal, evaluate
 
 #: check -> what it is called where guards are counted
 KINDS = {
@@ -73,26 +73,31 @@ class Facts:
                 found += place.expected.varied(place.steps, now)
         return found
 
-    def miss(self, tree: tuple, n_handed: int, state: list[Any], names: tuple[str, ...], function: Any) -> Miss | None:
+    def miss(
+        self, tree: tuple, n_handed: int, state: list[Any], names: tuple[str, ...], function: Any
+    ) -> Failure | None:
         """Why the guards `tree` fail; None where they hold."""
         failure = evaluate(bound(tree, function), n_handed, state, names)[1]
         if failure is None:
             return None
         if failure.name in ("shape", "tensor", "tensors"):
             return self.other_tensor(state, function)
-        code, line = self.lines.get(id(failure.node), (None, 0))
-        where = (code.co_filename, line) if code is not None else None
-        return Miss(failure.path, failure.name, failure.check, failure.seen, where)
+        return replace(failure, where=file_and_line(self.lines.get(id(failure.node))))
 
-    def other_tensor(self, state: list[Any], function: Any) -> Miss | None:
+    def other_tensor(self, state: list[Any], function: Any) -> Failure | None:
         """The first tensor whose metadata differ."""
         for place in self.tensors:
             for now in place.look(state, function):
                 found = place.expected.described(TensorSpec(now))
                 if found != repr(place.expected):
-                    where = place.where and (place.where[0].co_filename, place.where[1])
-                    return Miss(place.path, "tensor", repr(place.expected), found, where)
+                    where = file_and_line(place.where)
+                    return Failure(place.path, repr(place.expected), found, "tensor", where=where)
         return None
+
+
+def file_and_line(where: tuple[Any, int] | None) -> tuple[str, int] | None:
+    """The place of an instruction, which sources know by its code."""
+    return (where[0].co_filename, where[1]) if where is not None else None
 
 
 class Plan:

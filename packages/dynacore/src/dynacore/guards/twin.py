@@ -27,6 +27,8 @@ class Failure:
     """The check's name in `spec`."""
     node: Node | None = None
     """The node of the tree that it belongs to."""
+    where: tuple[str, int] | None = None
+    """File and line of the instruction that made capture rely on it, where that was asked for."""
 
     def __str__(self) -> str:
         return f"{self.path}: expected {self.check}, found {self.seen}"
@@ -284,7 +286,7 @@ class _Evaluation:
         """Checks the root first, in the order that C does."""
         for name, argument in tree[2]:
             if name in ("state", "call0_is"):
-                self._expect_call(argument)
+                self._expect_call(name, argument)
         for child in tree[4]:
             self._enter(*self._start(child), child)
         for stage in (("tensors",), ("same", "differ", "ints"), ("rel",)):
@@ -329,7 +331,7 @@ class _Evaluation:
         if not holds:
             raise _Missed(path, _check_text(name, argument), _seen_text(name, argument, obj), name, node)
 
-    def _expect_call(self, argument: tuple[Callable[[], Any], Any]) -> None:
+    def _expect_call(self, name: str, argument: tuple[Callable[[], Any], Any]) -> None:
         function, expected = argument
         try:
             value = function()
@@ -337,7 +339,7 @@ class _Evaluation:
         except Exception as error:
             raise _Missed(f"{describe(function)}()", describe(expected), f"{type(error).__name__}: {error}") from None
         if not holds:
-            raise _Missed(f"{describe(function)}()", describe(expected), describe(value), "call0_is")
+            raise _Missed(f"{describe(function)}()", describe(expected), describe(value), name)
 
     def _expect_of_root(self, name: str, argument: Any) -> None:
         match name:

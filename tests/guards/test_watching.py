@@ -4,6 +4,7 @@ Whether a fact is watched, polled or looked up is the interpreter's affair; ever
 """
 
 import gc
+import linecache
 import sys
 import threading
 import weakref
@@ -152,26 +153,75 @@ def test_a_counter_on_a_module_costs_no_walk(watching):
     assert stats["recordings"] < len(entry.guards.tree[4]) + 8
 
 
-def test_dropped_models_leave_nothing():
-    def make():
-        model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU())
-        compiled = dynacore.compile(model, backend="eager")
-        compiled(X)
-        compiled(X)
+class Scaled(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 3)
+        self.settings = {"scales": [1.0, 2.0]}
+
+    def forward(self, x):
+        return torch.relu(self.linear(x)) * self.settings["scales"][1]
+
+
+def compiled_model(make):
+    model = make()
+    return model, dynacore.compile(model, backend="eager")
+
+
+def compiled_closure(make):
+    model = make()
+    return model, dynacore.compile(lambda x: model(x) + 1, backend="eager")
+
+
+def compiled_function_of_a_model(make):
+    model = make()
+    compiled = dynacore.compile(lambda x, model: model(x), backend="eager")
+    return model, lambda x: compiled(x, model)
+
+
+def objects_in_use():
+    """How much is alive, of what a compiled function could leave behind."""
+    gc.collect()
+    return {
+        "objects": len(gc.get_objects()),
+        **_C.watched(),
+    }
+
+
+@pytest.mark.parametrize("compiled", [compiled_model, compiled_closure, compiled_function_of_a_model])
+@pytest.mark.parametrize("make", [Scaled, lambda: torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU())])
+def test_dropped_models_leave_nothing(compiled, make):
+    def use():
+        model, call = compiled(make)
+        for x in (X, X, torch.ones(5, 3)):
+            call(x)
         return weakref.ref(model)
 
-    gone = [make() for _ in range(3)]
-    dynacore.reset()
-    gc.collect()
-    before = _C.watched(), len(gc.get_objects())
-    for _ in range(20):
-        gone.append(make())
-    dynacore.reset()
-    gc.collect()
+    models = 15
+    gone = [use() for _ in range(3)]
+    before = objects_in_use()
+    gone.extend(use() for _ in range(models))
     assert not any(reference() for reference in gone)
-    after = _C.watched(), len(gc.get_objects())
-    assert all(after[0][kind] <= before[0][kind] for kind in before[0])
-    assert after[1] < before[1] + 500
+    del gone[3:]
+    after = objects_in_use()
+    grown = {kind: after[kind] - before[kind] for kind in before}
+    assert all(grown[kind] < models for kind in grown), grown  # less than one of anything a model
+
+
+def test_sources_of_graphs_go_with_their_code():
+    def sources():
+        gc.collect()
+        return {name for name in linecache.cache if name.startswith("<eval_with_key>")}
+
+    def use(scale):
+        compiled = dynacore.compile(eval(f"lambda x: x * {scale}"), backend="eager")
+        assert torch.equal(compiled(X), X * scale)
+        return sources()
+
+    before = sources()
+    during = [use(scale) for scale in range(2, 5)]
+    assert all(during)  # this is where torch.fx keeps them
+    assert not sources() - before
 
 
 def test_explain_says_how_facts_are_kept():

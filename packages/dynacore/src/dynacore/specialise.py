@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from .torch_api import open_inputs, storage_key
+from .torch_api import graph_module, open_inputs, storage_key
 
 LIMIT = 8
 """How many artifacts one graph gets for different numbers and relations of sizes. Past them it runs as it is."""
@@ -265,4 +265,4 @@ def with_constants(gm: torch.fx.GraphModule, constants: Mapping[int, Any]) -> to
     graph = torch.fx.Graph()
     output = graph.graph_copy(gm.graph, {placeholders[i]: value for i, value in constants.items()})
     graph.output(output)
-    return torch.fx.GraphModule(gm, graph)
+    return graph_module(gm, graph)

@@ -8,7 +8,9 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import functools
+import linecache
 import operator
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -215,6 +217,22 @@ def state_functions() -> tuple[tuple[int, int, int, int, int, bool], ...]:
 
 
 # --- backends -----------------------------------------------------------------------------------------------------
+
+
+def graph_module(root: Any, graph: torch.fx.Graph, name: str = "GraphModule") -> torch.fx.GraphModule:
+    """A module that runs `graph`, and whose source goes with its code.
+
+    torch.fx keeps the source of every graph for tracebacks, for as long as the process lives.
+    """
+    module = torch.fx.GraphModule(root, graph, name)
+    code = module.forward.__code__
+    weakref.finalize(code, _forget_source, code.co_filename).atexit = False
+    return module
+
+
+def _forget_source(filename: str) -> None:
+    linecache.cache.pop(filename, None)
+    torch.fx.graph_module._loader.eval_cache.pop(filename, None)
 
 
 def aot_eager(gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> tuple[Callable[..., Any], bool]:

@@ -14,7 +14,7 @@ from torch.fx import GraphModule, Node
 
 from ..config import config
 from ..reasons import Break
-from ..torch_api import is_plain
+from ..torch_api import graph_module, is_plain
 from ..values import IN_GRAPH, NONE, Host, ListObj, Tensor, TupleObj, Value
 from . import devices, dims, liveness, ops, symbolic, tensors
 from .arguments import Arguments
@@ -86,7 +86,7 @@ class Graph:
     def _placeholder(self, value: Tensor | Host) -> Node:
         name = readable(str(value.source), self._names)
         after = self._after_inputs
-        with self.fx.inserting_after(after) if after is not None else self.fx.inserting_before(first_node(self.fx)):
+        with self.fx.inserting_after(after) if after is not None else self.fx.inserting_before():
             node = self.fx.placeholder(name)
         self._after_inputs = node
         if type(value) is Tensor:
@@ -215,16 +215,11 @@ class Graph:
                 node.meta["stack_trace"] = traces[where]
         if config.verify:
             self.fx.lint()
-        module = GraphModule(torch.nn.Module(), self.fx, "CapturedGraph")
+        module = graph_module(torch.nn.Module(), self.fx, "CapturedGraph")
         varying = dims.varying(self.m, self.inputs, self.unbacked)
         if varying is not None:
             module.meta["varying"] = varying
         return module, self.inputs
-
-
-def first_node(graph: FxGraph) -> Node:
-    """Where the inputs of an empty graph go: before everything else."""
-    return next(iter(graph.nodes), graph._root)
 
 
 def stack_trace(file: str, line: int) -> str:

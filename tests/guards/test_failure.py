@@ -51,6 +51,12 @@ def test_both_values_are_named():
         (("has", "a"), {}, "expected the key 'a', found <dict at"),
         (("lacks", "a"), {"a": 1}, "expected no key 'a', found <dict at"),
         (("mro_is", ("forward", Linear.forward)), int, "expected Linear.forward as its forward, found nothing"),
+        (
+            ("mro_eq", (bool, int, object)),
+            bool.__base__,
+            "expected the classes bool, int, object, found the classes int, o",
+        ),
+        (("mro_eq", (int, object)), 7, "expected the classes int, object, found 7"),
         (("mro_lacks", "forward"), Linear, "expected no attribute forward, found Linear"),
         (("func_code", failure.__code__), test_texts, "expected the code failure, found the code test_texts"),
         (("unbound_cell", None), 1, "expected an empty cell, found 1"),

@@ -29,6 +29,9 @@ class Base(metaclass=Meta):
     shift = 1
     unread = 0
 
+class Other:
+    shift = 8
+
 class Thing(Base):
     __slots__ = ("slot",)
 
@@ -61,6 +64,8 @@ def program(thing, inner, x):
     for part in thing.parts:
         y = y + part
     y = inner(y) + thing.slot
+    if isinstance(thing, Other):
+        y = y + 1
     if hasattr(thing, "late"):
         y = y * thing.late
     return y + thing.options["a"], len(thing.options), abs(-scale)
@@ -169,6 +174,11 @@ class Surroundings(RuleBasedStateMachine):
     @rule(name=st.sampled_from(["Thing", "Twin"]))
     def set_class(self, name):
         self.thing.__class__ = getattr(self.module, name)
+        self.relevant = True
+
+    @rule(names=st.sampled_from([["Base"], ["Base", "Other"], ["Other", "Base"]]))
+    def set_bases(self, names):
+        self.module.Thing.__bases__ = tuple(getattr(self.module, name) for name in names)
         self.relevant = True
 
     @rule(code=st.integers(0, 1))

@@ -207,6 +207,8 @@ CHECKS = [
     ("lacks", "a", [{}, DictSubclass()], [{"a": 1}, [], liar]),
     ("has", Raises(), [], [{}]),
     ("lacks", Raises(), [], [{}]),
+    ("mro_eq", (Derived, Base, object), [Derived], [Base, int, derived, type]),
+    ("mro_eq", (), [], [Base]),
     ("mro_is", ("inherited", 1), [Base, Derived], [derived, int]),
     ("mro_is", ("method", Derived.method), [Derived], [Base]),
     ("mro_lacks", "method", [Base, int], [Derived, derived]),

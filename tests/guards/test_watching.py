@@ -11,6 +11,7 @@ import weakref
 
 import pytest
 import torch
+from guards import class_changes  # noqa: F401 — more cases
 from guards.surroundings import CASES, Config
 
 import dynacore

@@ -129,6 +129,47 @@ def reflected():
     return out
 
 
+class Tagged:
+    def __init__(self, tag):
+        self.tag = tag
+
+    def __eq__(self, other):
+        return "eq", self.tag
+
+    def __ne__(self, other):
+        return "ne", self.tag
+
+    def __lt__(self, other):
+        return "lt", self.tag
+
+    def __gt__(self, other):
+        return "gt", self.tag
+
+    def __add__(self, other):
+        return "add", self.tag
+
+    __radd__ = __add__
+
+
+class Derived(Tagged):
+    pass
+
+
+class Overriding(Tagged):
+    __gt__ = lambda self, other: "overridden"
+    __radd__ = lambda self, other: "overridden"
+
+
+@program(())
+def who_is_asked_first():
+    """A subclass is asked for comparisons that it inherits, but for operators only if it has its own."""
+    a, b, c = Tagged("a"), Derived("b"), Overriding("c")
+    out = []
+    for x, y in ((a, b), (b, a), (a, c), (c, a), (b, c)):
+        out += [x == y, x != y, x < y, x > y, x + y]
+    return out
+
+
 class Sequence:
     def __init__(self, n):
         self.n = n

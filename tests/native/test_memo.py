@@ -133,6 +133,36 @@ def test_changes_of_classes_are_seen():
         undo()
 
 
+def test_changes_of_base_classes_are_seen():
+    class Base:
+        pass
+
+    class Middle(Base):
+        pass
+
+    class Derived(Middle):
+        pass
+
+    class Other(Base):
+        pass
+
+    mro = C.Guards(root(node("const", Derived, checks=(("mro_eq", Derived.__mro__),))), 0)
+    fields = [node("slot", "__bases__", node("item", 0, checks=(("is", Middle),))), node("slot", "__base__")]
+    bases = C.Guards(root(node("const", Derived, *fields)), 0)
+    for change, undo, guards in [
+        (lambda: setattr(Derived, "__bases__", (Other,)), lambda: setattr(Derived, "__bases__", (Middle,)), mro),
+        (lambda: setattr(Derived, "__bases__", (Middle, Other)), lambda: setattr(Derived, "__bases__", (Middle,)), mro),
+        (lambda: setattr(Middle, "__bases__", (Other,)), lambda: setattr(Middle, "__bases__", (Base,)), mro),
+        (lambda: setattr(Derived, "__bases__", (Other,)), lambda: setattr(Derived, "__bases__", (Middle,)), bases),
+    ]:
+        assert recalls(guards)
+        change()
+        assert guards.check([]) is None
+        undo()
+    Base.attribute = 1
+    assert mro.check([]) == bases.check([]) == []
+
+
 def test_changes_of_functions_and_cells_are_seen():
     def outer():
         captured = 5

@@ -42,7 +42,10 @@ class World:
         class DictLike(dict):
             pass
 
-        return [Base, Plain, Sibling, Slotted, DictLike]
+        class Extra:
+            gamma = "of another base"
+
+        return [Base, Plain, Sibling, Slotted, DictLike, Extra]
 
     def make_object(self) -> Any:
         """A mutable object."""
@@ -189,7 +192,10 @@ class World:
             case 3:
                 read_often(target)
             case 4:
-                target.__bases__ = target.__bases__
+                old_bases = target.__bases__
+                base, extra = self.classes[0], self.classes[-1]
+                target.__bases__ = self.random.choice([old_bases, (base,), (extra, base), (base, extra)])
+                self.undo.append(lambda: setattr(target, "__bases__", old_bases))
             case 5:
                 object.__setattr__(target, name, value)
             case 6:
@@ -231,6 +237,7 @@ class World:
             steps += [("item", index, value) for index, value in enumerate(obj)]
         if isinstance(obj, type):
             steps += [("mro", name, obj.__dict__[name]) for name in NAMES if name in obj.__dict__]
+            steps += [("slot", name, getattr(obj, name)) for name in ("__mro__", "__bases__", "__base__")]
         elif hasattr(obj, "__dict__") and not isinstance(obj, MethodType):
             steps += [("dict", None, obj.__dict__)] * 2
             steps += [("attr", name, getattr(obj, name)) for name in NAMES if hasattr(obj, name)]
@@ -254,7 +261,7 @@ class World:
             checks += [("keys", tuple(obj)), ("lacks", "nothing"), *(("has", key) for key in obj)]
             checks += [("lacks", key) for key in KEYS if key not in obj]
         if isinstance(obj, type):
-            checks.append(("mro_lacks", "nothing"))
+            checks += [("mro_lacks", "nothing"), ("mro_eq", obj.__mro__)]
             checks += [("mro_is", (name, obj.__dict__[name])) for name in NAMES if name in obj.__dict__]
         if isinstance(obj, FunctionType):
             checks.append(("func_code", obj.__code__))

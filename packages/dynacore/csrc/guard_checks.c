@@ -176,6 +176,31 @@ look_up_in_mro(PyObject *object, PyObject *name)
     return _PyType_Lookup((PyTypeObject *)object, name);
 }
 
+/* Exactly these classes, by identity. */
+static int
+has_mro(PyObject *object, PyObject *classes)
+{
+    if (!PyType_Check(object)) {
+        return 0;
+    }
+    PyObject *name = PyUnicode_InternFromString("__mro__");
+    if (name != NULL) {
+        _PyType_Lookup((PyTypeObject *)object, name); /* gives the type a version, without which nobody is told of changes */
+        Py_DECREF(name);
+    }
+    PyErr_Clear();
+    PyObject *mro = ((PyTypeObject *)object)->tp_mro;
+    if (mro == NULL || PyTuple_GET_SIZE(mro) != PyTuple_GET_SIZE(classes)) {
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); i++) {
+        if (PyTuple_GET_ITEM(mro, i) != PyTuple_GET_ITEM(classes, i)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 int
 check_holds(const Check *check, PyObject *object, Walk *walk)
 {
@@ -196,6 +221,8 @@ check_holds(const Check *check, PyObject *object, Walk *walk)
         return PyDict_Check(object) && PyDict_Contains(object, check->value) == 1;
     case CHECK_LACKS:
         return PyDict_Check(object) && PyDict_Contains(object, check->value) == 0;
+    case CHECK_MRO_EQ:
+        return has_mro(object, check->value);
     case CHECK_MRO_IS:
         return PyType_Check(object) && look_up_in_mro(object, check->value) == check->other;
     case CHECK_MRO_LACKS:

@@ -32,6 +32,7 @@ static const Spec CHECKS[] = {
     {"keys", CHECK_KEYS, ARG_TUPLE, 0},
     {"has", CHECK_HAS, ARG_OBJECT, 0},
     {"lacks", CHECK_LACKS, ARG_OBJECT, 0},
+    {"mro_eq", CHECK_MRO_EQ, ARG_TUPLE, 0},
     {"mro_is", CHECK_MRO_IS, ARG_PAIR, 0},
     {"mro_lacks", CHECK_MRO_LACKS, ARG_NAME, 0},
     {"func_code", CHECK_FUNC_CODE, ARG_OBJECT, 0},

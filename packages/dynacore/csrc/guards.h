@@ -41,6 +41,7 @@ typedef enum {
     CHECK_KEYS,
     CHECK_HAS,
     CHECK_LACKS,
+    CHECK_MRO_EQ,
     CHECK_MRO_IS,
     CHECK_MRO_LACKS,
     CHECK_FUNC_CODE,

@@ -19,7 +19,7 @@ kind_of_node(const Node *node)
         if (node->checks[i].kind == CHECK_FUNC_CODE) {
             return "function";
         }
-        if (node->checks[i].kind == CHECK_MRO_IS || node->checks[i].kind == CHECK_MRO_LACKS) {
+        if (node->checks[i].kind >= CHECK_MRO_EQ && node->checks[i].kind <= CHECK_MRO_LACKS) {
             return "class";
         }
     }

@@ -205,6 +205,7 @@ record_fact(Recorder *recorder, Node *node, const Check *check, Known known)
     case CHECK_HAS:
     case CHECK_LACKS:
         return record_all(recorder, object, node);
+    case CHECK_MRO_EQ:
     case CHECK_MRO_IS:
     case CHECK_MRO_LACKS:
         return record_all(recorder, object, node);

@@ -3,26 +3,49 @@
 #include <stddef.h>
 #include <structmember.h>
 
-static int
-is_named(PyObject *key, const char *name)
+typedef struct {
+    const char *name;
+    size_t offset;
+} NamedField;
+
+static const NamedField FUNCTION_FIELDS[] = {
+    {"__name__", offsetof(PyFunctionObject, func_name)},
+    {"__qualname__", offsetof(PyFunctionObject, func_qualname)},
+    {NULL, 0},
+};
+
+static const NamedField TYPE_FIELDS[] = {
+    {"__name__", offsetof(PyHeapTypeObject, ht_name)},
+    {"__qualname__", offsetof(PyHeapTypeObject, ht_qualname)},
+    {"__mro__", offsetof(PyTypeObject, tp_mro)},
+    {"__bases__", offsetof(PyTypeObject, tp_bases)},
+    {"__base__", offsetof(PyTypeObject, tp_base)},
+    {NULL, 0},
+};
+
+static PyObject **
+named_field(PyObject *object, const NamedField *fields, PyObject *key)
 {
-    return PyUnicode_CompareWithASCIIString(key, name) == 0;
+    for (; fields->name != NULL; fields++) {
+        if (PyUnicode_CompareWithASCIIString(key, fields->name) == 0) {
+            return (PyObject **)((char *)object + fields->offset);
+        }
+    }
+    return NULL;
 }
 
-/* The pointer to a name that functions and classes keep apart from their other attributes. */
+/* The pointer to what functions and classes keep apart from their other attributes. */
 static PyObject **
-name_field(PyObject *object, PyObject *key)
+own_field(PyObject *object, PyObject *key)
 {
     if (PyFunction_Check(object)) {
-        PyFunctionObject *function = (PyFunctionObject *)object;
-        return is_named(key, "__name__") ? &function->func_name : is_named(key, "__qualname__") ? &function->func_qualname : NULL;
+        return named_field(object, FUNCTION_FIELDS, key);
     }
     if (!PyType_Check(object) || !PyType_HasFeature((PyTypeObject *)object, Py_TPFLAGS_HEAPTYPE) ||
         _PyType_Lookup(Py_TYPE(object), key) != _PyType_Lookup(&PyType_Type, key)) {
         return NULL;
     }
-    PyHeapTypeObject *type = (PyHeapTypeObject *)object;
-    return is_named(key, "__name__") ? &type->ht_name : is_named(key, "__qualname__") ? &type->ht_qualname : NULL;
+    return named_field(object, TYPE_FIELDS, key);
 }
 
 /* The place of an attribute that the class names in __slots__, or a C type as a member. */
@@ -40,6 +63,6 @@ member_field(PyObject *object, PyObject *key)
 PyObject **
 memo_slot_field(PyObject *object, PyObject *key)
 {
-    PyObject **field = name_field(object, key);
+    PyObject **field = own_field(object, key);
     return field != NULL ? field : member_field(object, key);
 }

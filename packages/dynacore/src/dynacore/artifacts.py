@@ -62,6 +62,7 @@ def identities(tree: tuple) -> list[Any]:
     accessor, key, checks, _handed, children = tree
     found = [key] if accessor == "const" and type(key) is not This else []
     found += [argument for name, argument in checks if name in ("is", "func_code", "type")]
+    found += [cls for name, argument in checks if name == "mro_eq" for cls in argument]
     return found + [obj for child in children for obj in identities(child)]
 
 

@@ -16,7 +16,8 @@ from .twin import Failure, constants_equal, evaluate
 #: check -> what it is called where guards are counted
 KINDS = {
     "is": "identity", "is_not": "identity", "type": "type", "eq": "value", "len": "length", "keys": "dict keys",
-    "has": "dict key", "lacks": "dict key", "mro_is": "class attribute", "mro_lacks": "class attribute",
+    "has": "dict key", "lacks": "dict key",
+    "mro_eq": "base classes", "mro_is": "class attribute", "mro_lacks": "class attribute",
     "func_code": "function", "unbound_cell": "cell", "true": "predicate", "tensor": "tensor",
     "state": "state", "call0_is": "state",
     "same": "aliasing", "differ": "aliasing", "rel": "relation",
@@ -113,6 +114,9 @@ class Plan:
         self.relations = self.relation_checks(relations)
         children = tuple(node for node in (self.node(child) for child in root.children.values()) if node is not None)
         checks: list[tuple] = [("state", pair) for pair in torch_state_checks()]
+        checks += root.checks.values()
+        for name, _ in root.checks.values():
+            self.count(name)
         if self.tensors:
             checks.append(("tensors", tensor_checker(self.tensors)))
         checks += self.relations

@@ -61,6 +61,7 @@ CHECKS: dict[str, Kind] = {
     "keys": Kind("tuple", "a dict with exactly these keys in this order"),
     "has": Kind("object", "a dict with that key"),
     "lacks": Kind("object", "a dict without that key"),
+    "mro_eq": Kind("tuple", "a type with exactly these classes as its MRO"),
     "mro_is": Kind("pair", "(name, object): a type whose MRO gives that object for the name"),
     "mro_lacks": Kind("name", "a type whose MRO has nothing for the name"),
     "func_code": Kind("object", "a function with that code"),

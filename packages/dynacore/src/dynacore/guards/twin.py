@@ -2,7 +2,7 @@
 
 import struct
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import CellType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType
 from typing import Any
@@ -69,9 +69,13 @@ def constants_equal(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
+def _mro(cls: type) -> tuple[type, ...]:
+    return type.__dict__["__mro__"].__get__(cls)  # whatever its metaclass says
+
+
 def look_up_in_mro(cls: type, name: str) -> Any:
     """What `_PyType_Lookup` finds: unbound, the metaclass ignored."""
-    for base in type.__dict__["__mro__"].__get__(cls):
+    for base in _mro(cls):
         namespace = type.__dict__["__dict__"].__get__(base)
         if name in namespace:
             return namespace[name]
@@ -80,7 +84,7 @@ def look_up_in_mro(cls: type, name: str) -> Any:
 
 def instance_dict(obj: object) -> Any:
     """The dict that attributes are stored in, whatever `__dict__` the class defines."""
-    for base in type.__dict__["__mro__"].__get__(type(obj)):
+    for base in _mro(type(obj)):
         descriptor = type.__dict__["__dict__"].__get__(base).get("__dict__")
         if type(descriptor) in (GetSetDescriptorType, MemberDescriptorType):
             return descriptor.__get__(obj)
@@ -158,6 +162,10 @@ def _same_key(expected: Any, found: Any) -> bool:
     return expected is found or (is_constant(expected) and constants_equal(expected, found))
 
 
+def _same_objects(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+    return len(left) == len(right) and all(a is b for a, b in zip(left, right, strict=True))
+
+
 def _has_sizes(obj: Any, sizes: tuple[int | None, ...]) -> bool:
     return len(obj.shape) == len(sizes) and all(size in (None, now) for size, now in zip(sizes, obj.shape, strict=True))
 
@@ -175,6 +183,7 @@ _CHECKS: dict[str, Callable[[Any, Any], Any]] = {
     "keys": _same_keys,
     "has": lambda obj, key: _has_base(obj, dict) and dict.__contains__(obj, key),
     "lacks": lambda obj, key: _has_base(obj, dict) and not dict.__contains__(obj, key),
+    "mro_eq": lambda obj, classes: _has_base(obj, type) and _same_objects(_mro(obj), classes),
     "mro_is": lambda obj, pair: _has_base(obj, type) and look_up_in_mro(obj, pair[0]) is pair[1],
     "mro_lacks": lambda obj, name: _has_base(obj, type) and look_up_in_mro(obj, name) is _ABSENT,
     "func_code": lambda obj, code: type(obj) is FunctionType and obj.__code__ is code,
@@ -234,11 +243,13 @@ def _check_text(name: str, argument: Any) -> str:
         case "len":
             return f"length {argument}"
         case "keys":
-            return f"the keys {_shorten(', '.join(map(describe, argument)))}"
+            return f"the keys {_names(argument)}"
         case "has":
             return f"the key {describe(argument)}"
         case "lacks":
             return f"no key {describe(argument)}"
+        case "mro_eq":
+            return f"the classes {_names(argument)}"
         case "mro_is":
             return f"{describe(argument[1])} as its {argument[0]}"
         case "mro_lacks":
@@ -250,6 +261,10 @@ def _check_text(name: str, argument: Any) -> str:
         case "shape":
             return f"sizes {list(argument)}"
     return f"{describe(argument)} to be true"
+
+
+def _names(objects: Iterable[Any]) -> str:
+    return _shorten(", ".join(map(describe, objects)))
 
 
 def _type_text(obj: object) -> str:
@@ -264,7 +279,9 @@ def _seen_text(name: str, argument: Any, obj: Any) -> str:
             return f"length {length}" if (length := _length(obj)) is not None else _type_text(obj)
         case "keys":
             found = _keys(obj)
-            return _type_text(obj) if found is None else _shorten(f"the keys {', '.join(map(describe, found))}")
+            return _type_text(obj) if found is None else f"the keys {_names(found)}"
+        case "mro_eq":
+            return f"the classes {_names(_mro(obj))}" if _has_base(obj, type) else describe(obj)
         case "mro_is":
             attribute = look_up_in_mro(obj, argument[0]) if _has_base(obj, type) else _ABSENT
             return "nothing" if attribute is _ABSENT else describe(attribute)

@@ -28,11 +28,10 @@ from ..values import (
     TupleObj,
     Value,
 )
-from .arguments import attribute_name, is_callable, real_class, refuse
+from .arguments import attribute_name, is_callable, real_class
 from .folding import is_literal
 from .polyfills import objects
 from .registry import RULES, rule
-from .stand_ins import named_like
 
 # -- instances -------------------------------------------------------------------------------------------------------
 
@@ -291,7 +290,7 @@ def one_class(m: Any, kind: type, cls: type, obj: Value | None) -> Any:
 
 def nominal(m: Any, kind: type, cls: type, obj: Value | None) -> bool:
     """`type.__instancecheck__`: by the MRO, then by what `obj.__class__` says."""
-    if cls in kind.__mro__:
+    if m.is_subclass(kind, cls):
         return True
     if obj is not None and m.lookup_type(kind, "__class__") is not object.__dict__["__class__"]:
         raise Break("attribute-unknown", f"{kind.__name__}.__class__")
@@ -305,7 +304,7 @@ def by_abc(m: Any, kind: type, cls: type, obj: Value | None) -> bool:
         raise Break("attribute-unknown", f"{kind.__name__}.__class__")
     answer = issubclass(kind, cls)
     if not answer:
-        m.root.check("call0_is", (abc.get_cache_token, abc.get_cache_token()))
+        m.root.checks.setdefault(("call0_is", "abc"), ("call0_is", (abc.get_cache_token, abc.get_cache_token())))
     return answer
 
 
@@ -314,12 +313,7 @@ def super_call(m: Any, *args: Value) -> Value:
     start, receiver = args if len(args) == 2 else implicit_super(m) if not args else (None, None)
     if start is None or receiver is None or not isinstance(start, Known):
         raise Break("call-arguments", "super()")
-    if isinstance(receiver, Known) and isinstance(receiver.obj, type) and issubclass(receiver.obj, start.obj):
-        return Super(start.obj, receiver, receiver.obj)
-    if not issubclass(receiver.cls, start.obj):
-        is_class = isinstance(receiver, Known) and isinstance(receiver.obj, type)
-        refuse(m, super, start.obj, receiver.obj if is_class else named_like(receiver.cls))  # type: ignore[attr-defined]
-    return Super(start.obj, receiver, receiver.cls)
+    return m.make_super(start.obj, receiver)
 
 
 def implicit_super(m: Any) -> tuple[Value | None, Value | None]:

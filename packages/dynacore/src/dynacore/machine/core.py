@@ -22,7 +22,7 @@ from ..objects import Objects
 from ..reasons import Break
 from ..sources import Source
 from ..suspended import Suspended
-from ..values import PUSHED, Cell, Const, ExcObj, GenObj, Known, ListObj, Obj, Pending, Raised, Super, Value
+from ..values import PUSHED, Cell, Const, ExcObj, GenObj, Known, ListObj, Obj, Pending, Raised, Value
 
 #: one handler per neutral operation, filled by the `handlers_*` modules
 HANDLERS: list[Callable | None] = [None] * (max(Op) + 1)
@@ -470,14 +470,6 @@ class Machine(Objects):
         if type(start) is not Known or receiver is None:
             raise Break("call-arguments", "super()")
         return self.make_super(start.obj, receiver)
-
-    def make_super(self, start: type, receiver: Any) -> Super:
-        """`super(start, receiver)`."""
-        if type(receiver) is Known and isinstance(receiver.obj, type) and issubclass(receiver.obj, start):
-            return Super(start, receiver, receiver.obj)
-        if not issubclass(receiver.cls, start):
-            raise Break("call-arguments", "super(type, obj): obj must be an instance or subtype of type")
-        return Super(start, receiver, receiver.cls)
 
     def frame_for(self, code: CodeType, globals: Any, closure: tuple[Value, ...] = (), trusted: bool = False) -> Frame:
         """A new frame for `code`."""

@@ -275,7 +275,7 @@ def match_exc(m: Machine, f: Frame, i: Instr) -> None:
     for kind in types_:
         if type(kind) is not Known or not isinstance(kind.obj, type) or not issubclass(kind.obj, BaseException):
             raise Break("exception-unknown", "except with something that is no exception class")
-    f.stack.append(m.const(any(issubclass(exc.cls, kind.obj) for kind in types_)))  # type: ignore[attr-defined]
+    f.stack.append(m.const(any(m.is_subclass(exc.cls, kind.obj) for kind in types_)))  # type: ignore[attr-defined]
 
 
 @handles(Op.ENTER_WITH)

@@ -75,6 +75,17 @@ class Attributes:
                 source.child("mro", name).check("type", type(found))
         return found
 
+    def mro_of(self, cls: type) -> tuple[type, ...]:
+        """A class's MRO, which is another one once a program has assigned `__bases__`."""
+        mro = cls.__mro__
+        if is_heap(cls):
+            self.class_source(cls).check("mro_eq", mro)
+        return mro
+
+    def is_subclass(self, cls: type, base: type) -> bool:
+        """`PyType_IsSubtype`: no metaclass is asked."""
+        return cls is base or any(one is base for one in self.mro_of(cls))
+
     def mro_fact(self, source: Any, name: str, found: Any) -> None:
         """Guard that a class's attribute is this very object."""
         mark = ("mro_is", name)

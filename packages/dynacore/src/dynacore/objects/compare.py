@@ -71,11 +71,11 @@ class Compare:
         """The operands' methods, then identity (for `==` and `!=`) or TypeError."""
         first, second = self.lookup_type(a.cls, name), self.lookup_type(b.cls, reflected)
         tries = [(first, a, b), (second, b, a)]
-        if a.cls is not b.cls and issubclass(b.cls, a.cls) and second is not self.lookup_type(a.cls, reflected):
-            tries.reverse()
         if symbol == "!=" and all(type(t[0]) is not FUNCTION for t in tries) and self.python_equality(a, b):
             return self.push_python(not_equal_in_python, [a, b])
         tries = [t for t in tries if t[0] not in (MISSING, OBJECT_EQ, OBJECT_NE) and not self.is_slot_of_plain(t[0])]
+        if len(tries) == 2 and a.cls is not b.cls and self.is_subclass(b.cls, a.cls):
+            tries.reverse()  # a subclass's comes first, whether or not it has its own
         if not tries:
             return self.compare_default(symbol, a, b)
         if all(type(t[0]) is FUNCTION for t in tries):

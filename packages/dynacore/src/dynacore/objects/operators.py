@@ -130,7 +130,8 @@ class Operators:
         if a.cls is not b.cls:
             second = self.lookup_type(b.cls, reflected)
         tries = [(first, a, b), (second, b, a)]
-        if second is not MISSING and issubclass(b.cls, a.cls) and second is not self.lookup_type(a.cls, reflected):
+        both = first is not MISSING and second is not MISSING
+        if both and self.is_subclass(b.cls, a.cls) and second is not self.lookup_type(a.cls, reflected):
             tries.reverse()
         tries = [t for t in tries if t[0] is not MISSING]
         for at, (method, left, right) in enumerate(tries):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import types
 from typing import Any
 
+from ..library.arguments import refuse
+from ..library.stand_ins import named_like
 from ..reasons import Break
 from ..values import DELETED, Bound, Const, DictObj, Known, Super, Tensor, Value
 from .attributes import C_FIELDS, C_METHODS, METHOD, MISSING
@@ -46,7 +48,7 @@ class OwnerAttributes:
             "__doc__",
         ):
             real = found.__get__(v.obj, meta)
-            if is_heap(v.obj) and name not in ("__mro__", "__bases__", "__base__", "__flags__"):
+            if is_heap(v.obj) and name != "__flags__":
                 return self.wrap(real, self.class_source(v.obj).child("slot", name))
             return self.const(real)
         if name == "__class__":
@@ -121,26 +123,37 @@ class OwnerAttributes:
         """`super.__getattribute__`."""
         if name == "__class__":
             return self.const(super)
-        mro = v.kind.__mro__
-        for base in mro[mro.index(v.start) + 1 :]:
-            nearest = self.lookup_type(base, name)  # a class in between that gains the name is noticed by this guard
+        mro = self.mro_of(v.kind)
+        for base in mro[[one is v.start for one in mro].index(True) + 1 :]:
+            nearest = self.lookup_type(base, name)
+            if nearest is not MISSING and is_heap(base):  # a class in between that gains the name is noticed by this
+                self.mro_fact(self.class_source(base), name, nearest)
             found = base.__dict__.get(name, MISSING)
             if found is not MISSING:
-                if is_heap(base):
-                    self.mro_fact(self.class_source(base), name, nearest)
-                return self.get_for_super(found, v, name)
+                return self.get_for_super(found, base, v, name)
+        if hasattr(super, name):
+            raise Break("attribute-unknown", f"super.{name}")
         self.throw(AttributeError, f"'super' object has no attribute '{name}'", name=name, obj=v)
 
-    def get_for_super(self, found: Any, v: Super, name: str) -> Any:
-        """Bind what super found to the receiver (or to the class in a classmethod)."""
+    def make_super(self, start: type, receiver: Value) -> Super:
+        """`super(start, receiver)`."""
+        is_class = isinstance(receiver, Known) and isinstance(receiver.obj, type)
+        if is_class and self.is_subclass(receiver.obj, start):  # type: ignore[attr-defined]
+            return Super(start, receiver, receiver.obj)  # type: ignore[attr-defined]
+        if not self.is_subclass(receiver.cls, start):
+            refuse(self, super, start, receiver.obj if is_class else named_like(receiver.cls))  # type: ignore[attr-defined]
+        return Super(start, receiver, receiver.cls)
+
+    def get_for_super(self, found: Any, base: type, v: Super, name: str) -> Any:
+        """Bind what super found in `base` to the receiver (or to the class in a classmethod)."""
+        if not self.is_descriptor(found):
+            return self.class_value(base, name, found)
         if isinstance(v.self, Known) and v.self.obj is v.kind:
             if type(found) is FUNCTION:
                 return self.const(found)
             return self.get_from_class(found, v.kind, name)
         if type(found) is staticmethod:
             return self.known(found.__func__)
-        if not self.is_descriptor(found):
-            return self.const(found)
         return self.get_descriptor(found, v.self, v.kind, name)
 
     def tensor_getattr(self, v: Tensor, name: str) -> Any:

@@ -90,6 +90,15 @@ def run_tests_on_newest(session: nox.Session) -> None:
     run_tests(session, "torch-newest")
 
 
+@nox.session(python="3.12")
+def kernels(session: nox.Session) -> None:
+    """Every kernel that the tests of the GPU backend generate, compiled for each named target instead of one."""
+    install_groups(session, "torch", "programs", "test")
+    install_packages(session, *PACKAGES)
+    options = session.posargs or ["-n", "2", "--timeout", "300"]
+    session.run("pytest", "tests/gpu", *options, env={"BACKEND_GPU_TARGETS": "all"})
+
+
 @nox.session
 def demo(session: nox.Session) -> None:
     """Capture a LLaMA whole, then a loop with a break in it, with torch.compile beside it."""

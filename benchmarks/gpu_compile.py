@@ -24,12 +24,10 @@ from backend_gpu.ir.loops import Loops
 from backend_gpu.render.signature import signature
 from backend_gpu.render.source import render
 from backend_gpu.render.tiles import choose
-from backend_gpu.runtime.compiling import request
+from backend_gpu.runtime.compiling import TARGETS, request
 from backend_gpu.runtime.gpu import usual_divisible
 from backend_gpu.runtime.workers import Workers
 from backend_gpu.schedule.plan import Schedule, schedule
-
-TARGETS = {"sm_80": ("cuda", 80, 32), "sm_90": ("cuda", 90, 32), "gfx942": ("hip", "gfx942", 64)}
 
 
 def made_kernels(layers: int) -> tuple[list[Loops], float]:

@@ -34,6 +34,38 @@ def strict_backend(tmp_path_factory):
     backend_gpu.clear_reports()
 
 
+@pytest.fixture(scope="session")
+def compiler(tmp_path_factory):
+    """Compiles kernels for named targets. The workers of a run share what was compiled."""
+    from gpu.kernels import Compiler
+
+    shared = tmp_path_factory.getbasetemp()
+    made = Compiler((shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "backend_gpu_kernels")
+    yield made
+    made.workers.stop()
+
+
+@pytest.fixture(autouse=HAS_TRITON)
+def every_kernel_compiles(strict_backend, compiler):
+    """Whatever kernels a test generates compile for a named target, too; one that doesn't fails the test."""
+    from gpu.kernels import kernels_of
+
+    from backend_gpu import pipeline
+
+    found = []
+    original = pipeline.schedule
+
+    def kept(graph):
+        plan = original(graph)
+        found.extend(kernels_of(plan))
+        return plan
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "schedule", kept)
+        yield
+    compiler.compile_new(found)
+
+
 @pytest.fixture
 def plans(monkeypatch):
     """The schedules made in a test, in order."""

@@ -13,6 +13,8 @@ from .loading import import_path, module_name
 
 ALIGNED = 16
 """What Triton's compiler takes pointers and sizes to be divisible by, where told so."""
+TARGETS = {"sm_80": ("cuda", 80, 32), "sm_90": ("cuda", 90, 32), "gfx942": ("hip", "gfx942", 64)}
+"""The targets that kernels are proven to compile for where no GPU is: backend, architecture, threads of a warp."""
 
 
 @dataclass(frozen=True)

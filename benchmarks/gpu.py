@@ -60,6 +60,7 @@ def bandwidth_rows(quick: bool) -> dict[str, tuple[Callable[..., Any], list[torc
     rows = 4096 if quick else 16384
     found: dict[str, tuple[Callable[..., Any], list[torch.Tensor]]] = {}
     for dtype in (torch.bfloat16, torch.float32):
+
         def make(*shape: int, dtype: torch.dtype = dtype) -> torch.Tensor:
             return torch.randn(shape, device="cuda").to(dtype)
 

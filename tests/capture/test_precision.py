@@ -51,6 +51,7 @@ def test_numbers_in_closures_open_at_the_second(captures):
 
 def test_fresh_functions_in_closures_count_by_their_code(captures):
     for shift in (torch.tensor(2.0), torch.tensor(3.0), torch.tensor(4.0)):
+
         def inner(x):
             return x + shift
 

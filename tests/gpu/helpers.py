@@ -51,14 +51,18 @@ def checked_reports():
 
 def run_with_gradients(function, *arguments, tolerance=None):
     """Compare results and the gradients of all floating-point arguments. Returns the reports."""
+
     def gradients(call):
         leaves = [
             a.detach().clone().requires_grad_() if isinstance(a, torch.Tensor) and a.is_floating_point() else a
             for a in arguments
         ]
         results = [value for value in flat(call(*leaves)) if isinstance(value, torch.Tensor)]
-        total = sum((value.float() * torch.linspace(0.5, 1.5, value.numel()).view_as(value)).sum() for value in results
-                    if value.is_floating_point())
+        total = sum(
+            (value.float() * torch.linspace(0.5, 1.5, value.numel()).view_as(value)).sum()
+            for value in results
+            if value.is_floating_point()
+        )
         total.backward()
         return [value.detach() for value in results], [leaf.grad for leaf in leaves if isinstance(leaf, torch.Tensor)]
 

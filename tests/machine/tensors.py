@@ -15,7 +15,6 @@ def x():
     return (X.clone(),)
 
 
-
 @program(x)
 def straight(t):
     u = t * 2

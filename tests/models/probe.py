@@ -15,6 +15,7 @@ CONSTANTS = tuple(("constant", str(n)) for n in range(MANY))
 #: Folded into the instruction behind them: what the probe puts in front.
 PREFIXES = {"CALL_KW": "LOAD_CONST", "SET_FUNCTION_ATTRIBUTE": "MAKE_FUNCTION", "CALL": "PRECALL"}
 
+
 def is_local(instr):
     """Does it name a slot?"""
     return instr.op in SLOT_OPERATIONS

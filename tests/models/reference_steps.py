@@ -17,7 +17,6 @@ COMPARE = {"<": "lt", "<=": "le", "==": "eq", "!=": "ne", ">": "gt", ">=": "ge"}
 UNARY = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}
 
 
-
 def templatelib():
     """The module of 3.14's templates."""
     return importlib.import_module("string.templatelib")

@@ -80,9 +80,7 @@ def graph_device(gm: torch.fx.GraphModule) -> torch.device:
     return found
 
 
-def _compile_specialised(
-    gm: torch.fx.GraphModule, inputs: Sequence[Any], mode: str
-) -> tuple[Callable[..., Any], bool]:
+def _compile_specialised(gm: torch.fx.GraphModule, inputs: Sequence[Any], mode: str) -> tuple[Callable[..., Any], bool]:
     from .lower.random import DECOMPOSITIONS
     from .lower.registry import LOWERINGS
 
@@ -115,9 +113,7 @@ def _before_partition(joint: torch.fx.GraphModule) -> None:
             node.meta["recompute"] = torch_api.must_recompute()
 
 
-def _compile_graph(
-    gm: torch.fx.GraphModule, backward: bool, mode: str
-) -> Callable[[list[Any]], Any]:
+def _compile_graph(gm: torch.fx.GraphModule, backward: bool, mode: str) -> Callable[[list[Any]], Any]:
     from .pipeline import compile_program
 
     report = reports.GraphReport(backward=backward)

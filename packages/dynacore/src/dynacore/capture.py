@@ -334,9 +334,7 @@ class Capture:
         if failure is not None:
             raise AssertionError(f"a guard fails on the state that was captured: {failure}")
 
-    def report(
-        self, machine: Machine, emitted: Emitted, plan: Plan, site: BreakSite | None, guards: _C.Guards
-    ) -> None:
+    def report(self, machine: Machine, emitted: Emitted, plan: Plan, site: BreakSite | None, guards: _C.Guards) -> None:
         """Logs and records."""
         if site is not None:
             logs.emit_break(site)

@@ -180,11 +180,12 @@ class ListObj(Obj):
     the program appends is in `tail`.
     """
 
-    __slots__ = ("contents", "loader", "tail")
+    __slots__ = ("contents", "loader", "shape", "tail")
 
     def __init__(self, items: list[Value], cls: type = list, obj: Any = None, source: Source | None = None):
         super().__init__(cls, obj, source)
         self.contents = items
+        self.shape = 0  # of a deque: counts what its iterators notice
         self.loader: Callable[[], list[Value]] | None = None
         self.tail: list[Value] = []
 
@@ -233,27 +234,34 @@ class DictObj(Obj):
 
     `items` maps hashable keys (see `objects.hashing.key_of`) to (key value, value). A dict from outside starts lazy:
     `items` is then an overlay over the real one (`complete` False) until something asks for all of it.
+    `edits` is its history: (kind, [(key, key value)]), kinds as in `emit.changes.EDITS`. A value that is replaced
+    doesn't count.
     """
 
-    __slots__ = ("complete", "instance", "items", "reordered", "shape")
+    __slots__ = ("complete", "edits", "instance", "items", "shape")
 
     def __init__(self, cls: type = dict, obj: Any = None, source: Source | None = None):
         super().__init__(cls, obj, source)
         self.items: dict[Any, Any] = {}
         self.complete = source is None
-        self.reordered = False  # write back by rebuilding, not key by key
+        self.edits: list[tuple[str, list[tuple[Any, Value]]]] = []
         self.shape = 0  # counts keys that came and went
         self.instance: Obj | None = None  # the object made here whose `__dict__` it is
 
 
 class SetObj(Obj):
-    """A set or frozenset (or subclass); `items` maps hashable keys to values."""
+    """A set or frozenset (or subclass); `items` maps hashable keys to values.
 
-    __slots__ = ("items",)
+    `edits` is the history of one from outside: methods with their operands, a text and the members that stand in it.
+    """
+
+    __slots__ = ("edits", "items", "shape")
 
     def __init__(self, cls: type = set, obj: Any = None, source: Source | None = None):
         super().__init__(cls, obj, source)
         self.items: dict[Any, Value] = {}
+        self.edits: list[tuple[str, list[tuple[str, list[Value]]]]] = []
+        self.shape = 0  # counts changes
 
 
 class ExcObj(Obj):
@@ -353,7 +361,7 @@ class ItemsIter(Obj):
     That of a dict's values or items (`what`) takes those from the dict when it comes to the key.
     """
 
-    __slots__ = ("index", "owner", "shape", "size", "started_at", "values", "what")
+    __slots__ = ("index", "made_at", "owner", "shape", "size", "values", "what")
 
     def __init__(self, values: list[Value], cls: type, owner: Value | None = None, what: str = ""):
         super().__init__(cls)
@@ -362,8 +370,8 @@ class ItemsIter(Obj):
         self.owner = owner
         self.what = what
         self.size = len(values)
-        self.shape = owner.shape if isinstance(owner, DictObj) else 0
-        self.started_at: Any = None  # (code, index) of the instruction that took the first item
+        self.shape: int = getattr(owner, "shape", 0)
+        self.made_at: Any = None  # (code, index) of the instruction that made it
 
 
 class HostRange(Obj):

@@ -35,9 +35,7 @@ class Builder:
         self._taken[name] = (count or 0) + 1
         return name if count is None else self.unique(f"{name}_{count}")
 
-    def node(
-        self, op: str, inputs: Sequence[Node], shape: Sequence[Index], dtype: torch.dtype, **attrs: Any
-    ) -> Node:
+    def node(self, op: str, inputs: Sequence[Node], shape: Sequence[Index], dtype: torch.dtype, **attrs: Any) -> Node:
         """A node, or the equal one that was made before. Each `input`, `extern` and `scatter` is made anew."""
         if op in ("input", "extern", "scatter"):
             return Node(op, tuple(inputs), tuple(shape), dtype, attrs, self.unique(self.name), self.where)

@@ -77,5 +77,3 @@ for _name, _function in (("addcmul", addcmul), ("addcdiv", addcdiv), ("lerp", le
 @lowers(*named("_foreach_copy"))
 def foreach_copy(b: Lower, into: list[Node], values: list[Node], non_blocking: bool = False) -> list[Node]:
     return [b.expand(b.cast(value, x.dtype), x.shape) for x, value in zip(into, values)]
-
-

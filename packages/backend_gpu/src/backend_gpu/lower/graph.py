@@ -225,8 +225,10 @@ class Driver(Lower):
             found = strided(node)
             root = _without_views(result)
             # Outputs share memory where they do in eager: with an input, or with each other, by views alone.
-            if found is None or owners.setdefault(found[0], root) is not root or (
-                found[0].op == "input" and root.op not in ("placeholder", "get_attr")
+            if (
+                found is None
+                or owners.setdefault(found[0], root) is not root
+                or (found[0].op == "input" and root.op not in ("placeholder", "get_attr"))
             ):
                 node = place(self, value, strides, alias=False, copy=position + 1)
             placed.append(node)

@@ -144,9 +144,7 @@ def scatter(b: Lower, x: Node, dim: int, index: Node, source: Any) -> Node:
 
 
 @lowers(*named("embedding_dense_backward"))
-def embedding_dense_backward(
-    b: Lower, grad: Node, index: Node, rows: Any, padding: int, scale_by_freq: bool
-) -> Node:
+def embedding_dense_backward(b: Lower, grad: Node, index: Node, rows: Any, padding: int, scale_by_freq: bool) -> Node:
     if scale_by_freq:
         raise NotLowered("gradients scaled by frequency")
     own = dims(grad.shape)

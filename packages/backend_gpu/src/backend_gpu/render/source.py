@@ -12,14 +12,14 @@ from .body import Body
 from .text import POINTERS, IndexText
 from .tiles import Tile, needs_64_bits
 
-HEADER = '''import triton
+HEADER = """import triton
 import triton.language as tl
 
 from backend_gpu.render import mathlib as math
 
 
 @triton.jit
-'''
+"""
 
 
 @dataclass
@@ -174,5 +174,3 @@ class Writer:
         if dims & R and not self.r_even:
             conditions.append("r_in")
         return conditions + self.index.condition(guards)
-
-

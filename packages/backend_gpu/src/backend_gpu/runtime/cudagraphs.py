@@ -205,8 +205,7 @@ class Recorder:
         by_buffer = {id(value): args[p] for p, value in enumerate(recording.buffers) if isinstance(value, torch.Tensor)}
         args.clear()
         return [
-            by_buffer.get(id(out), alias_of(out)) if isinstance(out, torch.Tensor) else out
-            for out in recording.outputs
+            by_buffer.get(id(out), alias_of(out)) if isinstance(out, torch.Tensor) else out for out in recording.outputs
         ]
 
     @staticmethod

@@ -15,7 +15,6 @@ from ..graph import failures
 from ..library.polyfills.support import without_our_lines
 from ..library.registry import STANDS_FOR
 from ..machine.core import FRAME_READERS, Finished, Frame, Machine, Stopped
-from ..objects.wrapping import base_layout
 from ..points import PointTable, Where
 from ..reasons import Break
 from ..sources import Source
@@ -38,6 +37,7 @@ from ..values import (
     Tensor,
     Value,
 )
+from .changes import write_dict, write_list, write_set
 from .hard import HARD, Hard, special_methods, stand_in
 from .values import NAMESPACE, Cycle, Rebuilder
 
@@ -233,38 +233,6 @@ class Emitter(Rebuilder):
             if writer is not None:
                 writer(self, value, name)
 
-    def write_list(self, value: ListObj, name: str) -> None:
-        base = base_layout(value.cls)
-        if value.loader is not None:
-            self.lines.append(f"list.extend({name}, [{self.many(value.tail)}])")
-            return
-        items = f"[{self.many(value.items)}]"
-        if base is list:
-            self.lines.append(f"list.__setitem__({name}, slice(None), {items})")
-        else:
-            self.lines += [f"{self.constant(base)}.clear({name})", f"{self.constant(base)}.extend({name}, {items})"]
-
-    def write_dict(self, value: DictObj, name: str) -> None:
-        base = self.constant(base_layout(value.cls))
-        if value.reordered:
-            pairs = [(self.get(k), self.get(v)) for k, v in value.items.values()]
-            self.lines.append(f"{base}.clear({name})")
-            self.lines += [f"{base}.__setitem__({name}, {k}, {v})" for k, v in pairs]
-            return
-        for key, entry in list(value.items.items()):
-            if entry is DELETED:
-                self.lines.append(f"{base}.__delitem__({name}, {self.literal(key)})")
-            elif not self.unchanged(value, key, entry[1]):
-                self.lines.append(f"{base}.__setitem__({name}, {self.get(entry[0])}, {self.get(entry[1])})")
-
-    def unchanged(self, owner: DictObj, key: Any, item: Value) -> bool:
-        """Whether a dict entry still is what was read there."""
-        source = item.source
-        return source is not None and source.parent is owner.source and source.accessor == "key" and source.key is key
-
-    def write_set(self, value: SetObj, name: str) -> None:
-        self.lines += [f"set.clear({name})", f"set.update({name}, [{self.many(value.items.values())}])"]
-
     def write_cell(self, value: Cell, name: str) -> None:
         self.lines.append(
             f"del {name}.cell_contents"
@@ -332,8 +300,8 @@ class Emitter(Rebuilder):
                     )
 
     def iterate_for_real(self, v: ItemsIter) -> None:
-        """The break moves to where the iteration began."""
-        raise Restart(v.started_at, Break("iterate-unknown", v.cls.__name__))
+        """The break moves to where the iterator was made."""
+        raise Restart(v.made_at, Break("iterate-unknown", v.cls.__name__))
 
     def state(self, frame: Frame, stack: list[Value]) -> str:
         """The list that a point needs."""
@@ -553,9 +521,9 @@ PARTS = ("contents", "func", "self", "owner", "defaults", "kwdefaults", "cause",
 
 WRITERS: dict[type, Any] = {
     GenObj: Emitter.move,
-    ListObj: Emitter.write_list,
-    DictObj: Emitter.write_dict,
-    SetObj: Emitter.write_set,
+    ListObj: write_list,
+    DictObj: write_dict,
+    SetObj: write_set,
     Cell: Emitter.write_cell,
     ExcObj: Emitter.exception_fields,
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import itertools
 import math
 import types
@@ -45,6 +44,7 @@ from ..values import (
     TupleObj,
     Value,
 )
+from .changes import write_dict
 
 #: names that emitted source may use
 NAMESPACE = {**MODULES, "UNBOUND_SLOT": UNBOUND, "NULL_ITEM": NULL_ITEM, "real_object": real_object}
@@ -209,15 +209,15 @@ class Rebuilder:
         if v.instance is not None:
             return f"{self.get(v.instance)}.__dict__"
         base = base_layout(v.cls)
-        if v.cls is dict and id(v) not in self.two_phase:
+        plain = all(kind in ("set", "update") for kind, _ in v.edits)
+        if v.cls is dict and plain and id(v) not in self.two_phase:
             return self.assign(v, "{" + ", ".join([f"{self.get(k)}: {self.get(x)}" for k, x in v.items.values()]) + "}")
         name = self.assign(v, "{}" if v.cls is dict else f"{self.constant(base)}.__new__({self.constant(v.cls)})")
         self.open.discard(id(v))
         if base is collections.defaultdict:
             factory = v.attrs.get("default_factory")
             self.lines.append(f"collections.defaultdict.__init__({name}, {self.get(factory) if factory else None})")
-        for key, item in list(v.items.values()):
-            self.lines.append(f"{self.constant(base)}.__setitem__({name}, {self.get(key)}, {self.get(item)})")
+        write_dict(self, v, name)
         self.attributes(v, name)
         return name
 
@@ -329,14 +329,16 @@ class Rebuilder:
     def items_iter(self, v: ItemsIter) -> str:
         if v.owner is None:
             return self.assign(v, f"{self.constant(ended)}({self.constant(v.cls)})")
-        owner = self.get(v.owner)
-        view = f"{owner}.{v.what}()" if isinstance(v.owner, DictObj) else owner
         way = "reversed" if v.cls in REVERSED else "iter"
         changed = self.m.changed_below(v)
         if changed == "keys":
             self.iterate_for_real(v)
-        name = self.assign(v, f"{self.constant(overtaken)}({way}, {view}, {owner})" if changed else f"{way}({view})")
-        if v.index and not changed:
+        base = self.constant(base_layout(v.owner.cls))
+        if changed:
+            return self.assign(v, f"{self.constant(overtaken)}({base}, {v.what!r}, {way})")
+        owner = self.get(v.owner)
+        name = self.assign(v, f"{way}({base}.{v.what}({owner}))" if isinstance(v.owner, DictObj) else f"{way}({owner})")
+        if v.index:
             self.lines.append(f"{self.constant(advance)}({name}, {v.index})")
         return name
 
@@ -366,9 +368,7 @@ class Rebuilder:
         stack = ", ".join("NULL_ITEM" if v is NULL else self.get(v) for v in frame.stack)
         handled = self.get(frame.handled[-1]) if frame.handled else None
         where = f"{self.constant(frame.code)}, {frame.pc}, {self.get(frame.globals)}"
-        return self.assign(
-            v, f"{self.constant(resume_generator)}({where}, [{slots}], [{stack}], handled={handled})"
-        )
+        return self.assign(v, f"{self.constant(resume_generator)}({where}, [{slots}], [{stack}], handled={handled})")
 
     def call_again(self, v: GenObj) -> str:
         """The call that made an unstarted generator."""
@@ -398,20 +398,22 @@ def ended(cls: Any) -> Any:
     return iter(())
 
 
-def overtaken(make: Any, view: Any, owner: Any) -> Any:
-    """An iterator whose container has changed since: it says so when asked for an item."""
-    iterator, mark = make(view), object()
-    if isinstance(owner, collections.deque):
-        collections.deque.append(owner, collections.deque.pop(owner) if owner else mark)
-        if owner and owner[-1] is mark:
-            collections.deque.pop(owner)
-        return iterator
-    add, remove = (dict.setdefault, dict.pop) if isinstance(owner, dict) else (set.add, set.remove)
-    add(owner, mark)
-    with contextlib.suppress(RuntimeError):
-        next(iterator)  # from here on it always says so
-    remove(owner, mark)
+def overtaken(base: Any, what: str, make: Any) -> Any:
+    """An iterator whose container has changed since: it says so when asked for an item.
+
+    It is one over a container of its own. Changing the program's would be noticed by others.
+    """
+    container = base()
+    iterator = make(getattr(container, what)() if issubclass(base, dict) else container)
+    GROW[next(kind for kind in base.__mro__ if kind in GROW)](container)
     return iterator
+
+
+GROW: dict[type, Any] = {
+    dict: lambda d: d.setdefault(None),
+    set: lambda s: s.add(None),
+    collections.deque: lambda q: q.append(None),
+}
 
 
 def move_iterator(iterator: Any, index: int, sequence: Any) -> None:

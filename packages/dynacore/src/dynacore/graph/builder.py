@@ -28,7 +28,6 @@ ARITHMETIC = {
 }  # fmt: skip
 
 
-
 class Graph:
     """One graph under construction."""
 

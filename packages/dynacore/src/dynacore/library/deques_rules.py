@@ -6,7 +6,7 @@ from collections import deque
 from typing import Any
 
 from ..reasons import Break
-from ..values import NONE, Const, ItemsIter, ListObj, Value
+from ..values import NONE, Const, ListObj, Value
 from .arguments import as_index, contains, find, items_of, refuse
 from .lists_rules import count, repeated
 from .polyfills import constructors
@@ -27,7 +27,7 @@ def bound(self: ListObj) -> int | None:
 
 def put(m: Any, self: ListObj, items: list[Value], left: bool = False) -> None:
     """Add items at one end; a bounded deque loses as many at the other."""
-    m.touch(self)
+    moved(m, self, bool(items))
     if left:
         self.items[:0] = items[::-1]
     else:
@@ -35,6 +35,12 @@ def put(m: Any, self: ListObj, items: list[Value], left: bool = False) -> None:
     limit = bound(self)
     if limit is not None and len(self.items) > limit:
         self.items = self.items[:limit] if left else self.items[len(self.items) - limit :]
+
+
+def moved(m: Any, self: ListObj, noticed: bool = True) -> None:
+    """Note that items are about to move; iterators over the deque notice that."""
+    m.touch(self)
+    self.shape += noticed
 
 
 @rule(deque)
@@ -128,14 +134,14 @@ def take(m: Any, self: Value, position: int) -> Value:
     target = storage(self)
     if not target.items:
         refuse(m, deque.pop, deque())
-    m.touch(target)
+    moved(m, target)
     return target.items.pop(position)
 
 
 @rule(deque.clear)
 def deque_clear(m: Any, self: Value, /) -> Value:
     target = storage(self)
-    m.touch(target)
+    moved(m, target, bool(target.items))
     target.items.clear()
     return NONE
 
@@ -153,7 +159,7 @@ def deque_rotate(m: Any, self: Value, steps: Value = Const(1), /) -> Value:  # n
     target = storage(self)
     number = as_index(m, steps)
     if target.items:
-        m.touch(target)
+        moved(m, target, len(target.items) > 1)
         cut = -number % len(target.items)
         target.items = target.items[cut:] + target.items[:cut]
     return NONE
@@ -180,7 +186,7 @@ def deque_remove(m: Any, self: Value, item: Value, /) -> Value:
         raise Break("compare-unknown", "deque.remove")
     if index < 0:
         refuse(m, deque.remove, deque(), item.value)
-    m.touch(target)
+    moved(m, target)
     del target.items[index]
     return NONE
 
@@ -192,7 +198,7 @@ def deque_insert(m: Any, self: Value, index: Value, item: Value, /) -> Value:
     limit = bound(target)
     if limit is not None and len(target.items) >= limit:
         refuse(m, deque.insert, deque([None] * limit, limit), 0, None)
-    m.touch(target)
+    moved(m, target)
     target.items.insert(position, item)
     return NONE
 
@@ -210,13 +216,13 @@ def deque_contains(m: Any, self: Value, item: Value, /) -> Any:
 @rule(deque.__iter__)
 def deque_iter(m: Any, self: Value, /) -> Value:
     target = storage(self)
-    return ItemsIter(list(target.items), type(iter(deque())), target, "deque")
+    return m.items_iter(list(target.items), type(iter(deque())), target, "deque")
 
 
 @rule(deque.__reversed__)
 def deque_reversed(m: Any, self: Value, /) -> Value:
     target = storage(self)
-    return ItemsIter(target.items[::-1], type(reversed(deque())), target, "deque")
+    return m.items_iter(target.items[::-1], type(reversed(deque())), target, "deque")
 
 
 @rule(deque.__getitem__)
@@ -238,7 +244,7 @@ def deque_setitem(m: Any, self: Value, index: Value, item: Value, /) -> Value:
 def deque_delitem(m: Any, self: Value, index: Value, /) -> Value:
     target = storage(self)
     position = place(m, target, index)
-    m.touch(target)
+    moved(m, target)
     del target.items[position]
     return NONE
 

@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from ..reasons import Break
-from ..values import FALSE, NONE, TRUE, Const, DictObj, DictView, ItemsIter, TupleObj, Value
+from ..values import FALSE, NONE, TRUE, Const, DictObj, DictView, TupleObj, Value
 from .arguments import as_bool, contains, is_callable, is_iterator, items_of, refuse
 from .polyfills import constructors
 from .registry import rule
@@ -96,11 +96,14 @@ def fill(m: Any, target: DictObj, other: Value | None, named: dict[str, Value], 
         extra = DictObj()
         extra.items = {name: (Const(name), value) for name, value in named.items()}
         return m.push_python(constructors.dict_fill, [target, other or DictObj(), extra, result], {})
-    pairs += [(Const(name), value) for name, value in named.items()]
     for key, _ in pairs:
         m.key_of(key)  # may give up, so before anything changes
-    for key, value in pairs:
-        m.d_set(target, key, value)
+    # A dict makes room for another one at once; pairs, and whatever an OrderedDict is given, come one by one.
+    merges = type(other) is DictObj and not issubclass(target.cls, OrderedDict)
+    if pairs:
+        m.d_update(target, pairs, "update" if merges else "set")
+    if named:
+        m.d_update(target, [(Const(name), value) for name, value in named.items()], "update" if merges else "set")
     return result
 
 
@@ -202,7 +205,7 @@ def take(m: Any, target: DictObj, method: Any, place: int) -> Value:
     pairs = m.d_items(target)
     if not pairs:
         refuse(m, method, OrderedDict())
-    m.d_del(target, pairs[place][0])
+    m.d_del(target, pairs[place][0], "popitem" if method is dict.popitem else "del")
     return TupleObj(pairs[place])
 
 
@@ -214,11 +217,12 @@ def move_to_end(m: Any, self: Value, key: Value, last: Value = TRUE) -> Value:
     if m.d_get(target, key) is None:
         m.throw(KeyError, key)
     m.d_items(target)
-    m.touch(target)
-    target.shape += 1
+    if next(reversed(target.items) if at_end else iter(target.items)) == place:
+        return NONE
+    m.d_touch(target)
     pair = target.items.pop(place)
     target.items = {**target.items, place: pair} if at_end else {place: pair, **target.items}
-    target.reordered = True
+    m.d_edit(target, "last" if at_end else "first", [(place, key)])
     return NONE
 
 
@@ -257,13 +261,13 @@ def dict_len(m: Any, self: Value, /) -> Value:
 @rule(*both("__iter__"))
 def dict_iter(m: Any, self: Value, /) -> Value:
     target = storage(self)
-    return ItemsIter([key for key, _ in m.d_items(target)], type(iter({})), target, "keys")
+    return m.items_iter([key for key, _ in m.d_items(target)], type(iter({})), target, "keys")
 
 
 @rule(*both("__reversed__"))
 def dict_reversed(m: Any, self: Value, /) -> Value:
     target = storage(self)
-    return ItemsIter([key for key, _ in m.d_items(target)][::-1], type(reversed({})), target, "keys")
+    return m.items_iter([key for key, _ in m.d_items(target)][::-1], type(reversed({})), target, "keys")
 
 
 @rule(defaultdict.__missing__)
@@ -347,7 +351,7 @@ def view_iter(m: Any, self: Value, /) -> Value:
 def view_reversed(m: Any, self: Value, /) -> Value:
     target = shown(self)
     kind = type(reversed(getattr({}, target.what)()))
-    return ItemsIter(m.keys_of(target.owner)[::-1], kind, target.owner, target.what)
+    return m.items_iter(m.keys_of(target.owner)[::-1], kind, target.owner, target.what)
 
 
 @rule(*of_views("__contains__"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..reasons import Break
-from ..values import FALSE, NONE, TRUE, Const, DictView, ItemsIter, Known, SetObj, Value
+from ..values import FALSE, NONE, TRUE, Const, DictView, Known, SetObj, Value
 from .arguments import is_iterator, items_of, refuse
 from .polyfills import constructors
 from .registry import rule
@@ -129,9 +129,30 @@ def in_place(m: Any, self: Value, others: tuple[Value, ...], method: str) -> Val
     """A method that changes the set."""
     s = storage(m, self)
     sides = sides_of(m, others, method)
-    m.touch(s)
+    operands = [written(m, s, *pair, method) for pair in zip(others, sides, strict=True)] if s.obj is not None else []
+    edit(m, s, method, operands)
     s.items = combine(s, sides, method, None if s.obj is not None and type(s.items) is not Members else real_set(s))
     return NONE
+
+
+def edit(m: Any, s: SetObj, method: str, operands: list[tuple[str, list[Value]]]) -> None:
+    """Note a change, before it is made."""
+    m.touch(s)
+    s.shape += 1
+    s.edits.append((method, operands))
+
+
+def written(m: Any, s: SetObj, other: Value, side: tuple[Keys, Any], method: str) -> tuple[str, list[Value]]:
+    """The operand of a change of a set from outside, such that the set gets the table that `other` would give it."""
+    members, real = side
+    if not is_set(other) or method == "difference_update":  # where their order doesn't matter
+        items = members if real is None or is_set(other) else real
+        return "[ITEMS]", [members[key] for key in items]
+    items = ordered(storage(m, other))
+    if method == "intersection_update":
+        # The smaller one's order counts.
+        return "{ITEMS}" if len(items) > len(s.items) else "[ITEMS]", items
+    return "dict.fromkeys([ITEMS])", items  # room is made for all of them at once, as for a set
 
 
 # -- construction ----------------------------------------------------------------------------------------------------
@@ -209,12 +230,22 @@ def set_remove(m: Any, self: Value, item: Value, /) -> Value:
     return in_place_one(m, s, key, item, "discard")
 
 
+def put_into(m: Any, s: SetObj, items: list[Value]) -> None:
+    """Members of a display or comprehension."""
+    keys = [m.key_of(item, set().add) for item in items]
+    for key, item in zip(keys, items, strict=True):
+        if s.obj is None:
+            s.items.setdefault(key, item)
+        else:
+            in_place_one(m, s, key, item, "add")
+
+
 def in_place_one(m: Any, s: SetObj, key: Any, item: Value, method: str) -> Value:
     """add or discard."""
     if (key in s.items) is (method == "add"):
         return NONE
     real = real_set(s) if s.obj is None or type(s.items) is Members else None
-    m.touch(s)
+    edit(m, s, method, [("ITEMS", [item])])
     if real is not None and hashed(key):
         getattr(real, method)(key)
     else:
@@ -237,7 +268,7 @@ def set_pop(m: Any, self: Value, /) -> Value:
     real = real_set(s)
     key = next(iter(s.items)) if real is None else real.pop()
     item = s.items[key]
-    m.touch(s)
+    edit(m, s, "pop", [])
     values = dict(s.items)
     del values[key]
     s.items = Members.of(values, real)
@@ -247,8 +278,9 @@ def set_pop(m: Any, self: Value, /) -> Value:
 @rule(set.clear)
 def set_clear(m: Any, self: Value, /) -> Value:
     s = storage(m, self)
-    m.touch(s)
-    s.items = Members.of({}, None if s.obj is not None else set())
+    s.edits.clear()  # nothing of what was before is left
+    edit(m, s, "clear", [])
+    s.items = Members.of({}, set())
     return NONE
 
 
@@ -372,4 +404,4 @@ def set_contains(m: Any, self: Value, item: Value, /) -> Value:
 @rule(set.__iter__, frozenset.__iter__)
 def set_iter(m: Any, self: Value, /) -> Value:
     s = storage(m, self)
-    return ItemsIter(ordered(s), type(iter(set())), s, "items")
+    return m.items_iter(ordered(s), type(iter(set())), s, "items")

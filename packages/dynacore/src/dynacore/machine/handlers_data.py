@@ -11,6 +11,7 @@ from typing import Any
 from bytecode_models import Instr, Op
 
 from ..frames import NULL, Frame
+from ..library.sets_rules import put_into
 from ..reasons import Break
 from ..values import PUSHED, Bound, Cell, Const, DictObj, Func, Known, ListObj, Pending, SetObj, SliceObj, TupleObj
 from .core import Machine, handles
@@ -308,8 +309,7 @@ def build_const_key_dict(m: Machine, items: list) -> DictObj:
 
 def build_set(m: Machine, items: list) -> SetObj:
     value = SetObj()
-    for item in items:
-        value.items.setdefault(m.key_of(item, set().add), item)
+    put_into(m, value, items)
     return value
 
 
@@ -347,9 +347,7 @@ def append(m: Machine, f: Frame, i: Instr) -> None:
         m.touch(owner)
         owner.append(item)
     else:
-        key = m.key_of(item, set().add)
-        m.touch(owner)
-        owner.items.setdefault(key, item)
+        put_into(m, owner, [item])
 
 
 @handles(Op.EXTEND)
@@ -374,10 +372,7 @@ def extend(m: Machine, f: Frame, i: Instr) -> None:
         m.touch(owner)
         owner.items.extend(items)
     else:
-        keys = [m.key_of(item, set().add) for item in items]
-        m.touch(owner)
-        for key, item in zip(keys, items):
-            owner.items.setdefault(key, item)
+        put_into(m, owner, items)
 
 
 def extend_dict(m: Machine, f: Frame, i: Instr, owner: DictObj, source: Any) -> None:
@@ -389,8 +384,7 @@ def extend_dict(m: Machine, f: Frame, i: Instr, owner: DictObj, source: Any) -> 
         for key, _ in pairs:
             if type(key) is not Const or type(key.value) is not str or m.d_get(owner, key) is not None:
                 raise Break("call-arguments", "keyword arguments")
-    for key, value in pairs:
-        m.d_set(owner, key, value)
+    m.d_update(owner, pairs)
 
 
 def extend_in_python(owner, source, is_list, /):

@@ -42,31 +42,45 @@ class Dicts:
 
     def d_set(self, d: DictObj, key: Value, value: Value) -> None:
         """`d[key] = value`."""
-        k = self.key_of(key)
-        self.touch(d)
-        entry = d.items.get(k)
-        if entry is DELETED:
-            self.d_complete(d)
-            entry = None
-        d.shape += entry is None
-        d.items[k] = (entry[0] if entry is not None else key, value)
+        self.d_update(d, [(key, value)], "set")
 
-    def d_del(self, d: DictObj, key: Value) -> bool:
+    def d_update(self, d: DictObj, pairs: list[tuple[Value, Value]], kind: str = "update") -> None:
+        """Set keys, as items one by one ("set") or from a dict ("update")."""
+        keys = [self.key_of(key) for key, _ in pairs]  # may give up, so before anything changes
+        self.d_touch(d)
+        new = []
+        for k, (key, value) in zip(keys, pairs, strict=True):
+            entry = d.items.get(k)
+            if entry is None or entry is DELETED:
+                d.items.pop(k, None)
+                new.append((k, key))
+                entry = (key,)
+            d.items[k] = (entry[0], value)
+        if new:
+            self.d_edit(d, kind, new)
+
+    def d_touch(self, d: DictObj) -> None:
+        """Note that a dict is about to change."""
+        self.touch(d)
+        if d.source is None and not d.edits and d.items:  # made with these items
+            d.edits.append(("set", [(k, key) for k, (key, _) in d.items.items()]))
+
+    def d_edit(self, d: DictObj, kind: str, pairs: list[tuple[Any, Value]]) -> None:
+        """Note a change that a live iterator may notice."""
+        d.shape += 1
+        d.edits.append((kind, pairs))
+
+    def d_del(self, d: DictObj, key: Value, kind: str = "del") -> bool:
         """Delete a key; whether it was there."""
         k = self.key_of(key)
         if self.d_get_key(d, k) is None:
             return False
-        if not d.complete and d.obj is not None and dict.__contains__(d.obj, k) and not isinstance(k, str):
-            self.d_complete(d)
-        self.touch(d)
-        d.shape += 1
-        if d.complete:
-            del d.items[k]
-            d.reordered = True
-        elif self.d_holds(d, k):
+        self.d_touch(d)
+        if not d.complete and self.d_holds(d, k):
             d.items[k] = DELETED
         else:
             del d.items[k]
+        self.d_edit(d, kind, [(k, key)])
         return True
 
     def d_holds(self, d: DictObj, key: Any) -> bool:
@@ -90,16 +104,17 @@ class Dicts:
         d.source.check("keys", keys)
         overlay, d.items = d.items, {}
         for key in keys:
-            change = overlay.pop(key, None)
-            if change is DELETED:
-                continue
-            d.items[key] = change or (
+            d.items[key] = overlay.get(key) or (
                 self.key_value(key, d),
                 self.wrap(dict.__getitem__(real, key), d.source.child("key", key)),
             )
-        d.items.update((k, e) for k, e in overlay.items() if e is not DELETED)
+        for kind, pairs in d.edits:
+            for key, _ in pairs:
+                if kind == "del":
+                    d.items.pop(key, None)
+                else:
+                    d.items.setdefault(key, overlay.get(key))
         d.complete = True
-        d.reordered = d.changed
 
     def key_value(self, key: Any, d: DictObj) -> Value:
         """The value of a real dict's key."""
@@ -130,8 +145,9 @@ class Dicts:
         """Empty it."""
         self.touch(d)
         d.items = {}
-        d.shape += 1
-        d.complete = d.reordered = True
+        d.complete = True
+        d.edits.clear()  # nothing of what was before is left
+        self.d_edit(d, "clear", [])
 
     def d_store(self, d: DictObj, name: str, value: Value) -> None:
         """Set a string key."""

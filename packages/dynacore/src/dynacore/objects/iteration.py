@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections import deque
+from collections import OrderedDict, deque
 from types import WrapperDescriptorType
 from typing import Any
 
@@ -34,6 +34,7 @@ from .wrapping import FUNCTION, is_heap
 ITERATORS = {kind: type(iter(kind())) for kind in (list, tuple, dict, set, str, bytes)}
 SEQUENCE_ITERATOR = type(iter(type("", (), {"__getitem__": None})()))
 RANGE_ITERATOR = type(iter(range(0)))
+DEQUE_ITERATOR = type(iter(deque()))
 #: iterators that tell where they stand
 SEQUENCE_ITERATORS = (ITERATORS[list], ITERATORS[tuple], RANGE_ITERATOR)
 VIEW_ITERATORS = {"keys": type(iter({}.keys())), "values": type(iter({}.values())), "items": type(iter({}.items()))}
@@ -63,11 +64,11 @@ class Iteration:
         if isinstance(v, (ListObj, TupleObj)):
             return SeqIter(v, ITERATORS[list if isinstance(v, ListObj) else tuple])
         if isinstance(v, DictObj):
-            return ItemsIter(self.keys_of(v), ITERATORS[dict], v, "keys")
+            return self.items_iter(self.keys_of(v), ITERATORS[dict], v, "keys")
         if isinstance(v, DictView):
-            return ItemsIter(self.keys_of(v.owner), VIEW_ITERATORS[v.what], v.owner, v.what)
+            return self.items_iter(self.keys_of(v.owner), VIEW_ITERATORS[v.what], v.owner, v.what)
         if isinstance(v, SetObj):
-            return ItemsIter(ordered(v), ITERATORS[set], v, "items")
+            return self.items_iter(ordered(v), ITERATORS[set], v, "items")
         if kind is Const and method is not MISSING:
             return self.constant_iter(v)
         if method is MISSING:
@@ -75,6 +76,12 @@ class Iteration:
                 self.throw(TypeError, f"'{v.cls.__name__}' object is not iterable")
             return self.call(Known(SEQUENCE_ITERATOR), [v], {})
         raise Break("iterate-unknown", v.cls.__name__)
+
+    def items_iter(self, values: list[Value], cls: type, owner: Value, what: str) -> ItemsIter:
+        """An iterator over these items of `owner`."""
+        made = ItemsIter(values, cls, owner, what)
+        made.made_at = (self.frames[-1].code, self.frames[-1].ins.index)
+        return made
 
     def can_iterate(self, cls: type) -> bool:
         """Whether objects of a class are iterated, by `__iter__` or by `__getitem__`."""
@@ -90,8 +97,8 @@ class Iteration:
         if type(v.value) is range:
             if len(v.value) > 100_000:
                 raise Break("iterate-unknown", "a very long range")
-            return ItemsIter([Const(i) for i in v.value], RANGE_ITERATOR, v, "range")
-        return ItemsIter([self.const(i) for i in v.value], type(iter(v.value)), v, "constant")
+            return self.items_iter([Const(i) for i in v.value], RANGE_ITERATOR, v, "range")
+        return self.items_iter([self.const(i) for i in v.value], type(iter(v.value)), v, "constant")
 
     def tensor_iter(self, v: Tensor) -> Value:
         """Iterating a tensor gives its rows."""
@@ -159,18 +166,22 @@ class Iteration:
             return END
         changed = self.changed_below(it)
         if changed == "keys":
-            raise Break("iterate-unknown", "a dict whose keys were replaced")
+            raise Break("iterate-unknown", f"a {owner.cls.__name__} whose keys were replaced")
         self.touch(it)
+        ordered_dict = isinstance(owner, DictObj) and issubclass(owner.cls, OrderedDict)
         if changed:
-            it.size = -1
+            it.size = -1  # it will say so again
+            if ordered_dict:
+                it.owner = None
             self.throw(RuntimeError, changed)
-        if not it.index:
-            it.started_at = (self.frames[-1].code, self.frames[-1].ins.index)
         if it.index >= len(it.values):
-            it.owner = None
+            if it.what != "deque":  # which would still be looked at
+                it.owner = None
             return END
         value = it.values[it.index]
         it.index += 1
+        if it.what == "deque":
+            return owner.items[it.index - 1 if it.cls is DEQUE_ITERATOR else -it.index]  # type: ignore[attr-defined]
         if isinstance(owner, DictObj) and it.what != "keys":
             item: Any = self.d_get(owner, value)
             return item if it.what == "values" else TupleObj([value, item])
@@ -179,17 +190,16 @@ class Iteration:
     def changed_below(self, it: ItemsIter) -> str:
         """The error about what was iterated over and has changed; "keys": only the real iterator knows what comes."""
         owner: Any = it.owner
-        if isinstance(owner, DictObj):
-            if len(owner.items) != it.size:
-                return "dictionary changed size during iteration"
-            return "" if owner.shape == it.shape else "keys"
-        if isinstance(owner, SetObj):
-            return "Set changed size during iteration" if len(owner.items) != it.size else ""
         if isinstance(owner, ListObj):
-            return (
-                "" if owner.items == it.values or owner.items[::-1] == it.values else "deque mutated during iteration"
-            )
-        return ""
+            return "" if owner.shape == it.shape else "deque mutated during iteration"
+        if not isinstance(owner, (DictObj, SetObj)):
+            return ""
+        if issubclass(owner.cls, OrderedDict):
+            ended = it.index >= len(it.values)
+            return "" if ended or owner.shape == it.shape else "OrderedDict mutated during iteration"
+        if len(owner.items) != it.size:
+            return f"{'dictionary' if isinstance(owner, DictObj) else 'Set'} changed size during iteration"
+        return "" if owner.shape == it.shape else "keys"
 
     def iterate(self, v: Value, limit: int | None = None) -> list[Value]:
         """All items of a value whose iteration needs no Python code, or an iterator's first ones up to `limit`."""

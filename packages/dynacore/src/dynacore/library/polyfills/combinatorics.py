@@ -183,5 +183,3 @@ def combinations_refuses(r):
 def permutations_refuses(r):
     """Raise what itertools.permutations raises for this length."""
     itertools.permutations((), r)
-
-

@@ -59,9 +59,7 @@ def dict_update(self, other, named, /):
             if pair is None:
                 refuse_item(number)
             if len(pair) != 2:
-                raise ValueError(
-                    f"dictionary update sequence element #{number} has length {len(pair)}; 2 is required"
-                )
+                raise ValueError(f"dictionary update sequence element #{number} has length {len(pair)}; 2 is required")
             dict.__setitem__(self, pair[0], pair[1])
             number += 1
     for key in named:

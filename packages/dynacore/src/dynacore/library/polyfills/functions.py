@@ -37,7 +37,6 @@ def sum_refuses(start):
     sum((), start)
 
 
-
 @polyfill(sum)
 def sum_(iterable, /, start=0):
     if isinstance(start, (str, bytes, bytearray)):
@@ -62,7 +61,6 @@ def extremum_refuses(largest, values, options):
     if len(values) == 1 and values != ((),):
         values = ((),)  # one argument is what is iterated over
     (max if largest else min)(*values, **options)
-
 
 
 @polyfill(min)

@@ -271,12 +271,10 @@ def islice_bounds(*bounds):
     return start, stop, 1 if bounds.step is None else index(bounds.step)
 
 
-
 @polyfill(itertools.islice)
 class ISlice:
     rebuild = (
-        "itertools.islice({iterator}, {following} - {passed},"
-        " None if {stop} is None else {stop} - {passed}, {step})"
+        "itertools.islice({iterator}, {following} - {passed}, None if {stop} is None else {stop} - {passed}, {step})"
     )
 
     def __init__(self, iterable, /, *bounds):
@@ -367,7 +365,6 @@ def repeat_times(*number, **times):
     return (*number, *times.values())
 
 
-
 @polyfill(itertools.starmap)
 class StarMap:
     rebuild = "itertools.starmap({function}, {iterator})"
@@ -433,7 +430,6 @@ def tee_refuses(n):
     itertools.tee((), n)
 
 
-
 @polyfill(itertools.tee)
 def tee_(iterable, n=2, /):
     if type(n) is not int or n < 0:
@@ -452,9 +448,7 @@ def tee_(iterable, n=2, /):
 @polyfill(itertools.zip_longest)
 class ZipLongest:
     # An iterator that has ended (None) is replaced by an empty one.
-    rebuild = (
-        "itertools.zip_longest(*[() if it is None else it for it in {iterators}], fillvalue={fillvalue})"
-    )
+    rebuild = "itertools.zip_longest(*[() if it is None else it for it in {iterators}], fillvalue={fillvalue})"
 
     def __init__(self, *iterables, fillvalue=None):
         iterators = []
@@ -505,7 +499,6 @@ if hasattr(itertools, "batched"):
     def batched_refuses(n):
         """Raise what itertools.batched raises for a size that isn't one."""
         itertools.batched((), n)
-
 
     @polyfill(itertools.batched)
     class Batched:

@@ -1,6 +1,7 @@
 """Programs that rely on what a class is, and changes to it: `guards.test_watching` calls them after each."""
 
 import abc
+import collections.abc
 
 from guards.surroundings import case
 
@@ -293,4 +294,75 @@ def attributes_of_classes_between():
         lambda: delattr(Middle, "number"),
         lambda: setattr(B, "number", 2),
         lambda: setattr(A, "number", 6),
+    ]
+
+
+@case
+def sequences_by_registration():
+    class Items:
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, index):
+            return (3.0, 4.0)[index]
+
+        def keys(self):
+            return ()
+
+    class Derived(Items):
+        pass
+
+    items = Derived()
+
+    def program(x):
+        match items:
+            case [first, second]:
+                return x * first + second
+            case {}:
+                return x + 2
+            case _:
+                return x
+
+    return program, [
+        lambda: collections.abc.Sequence.register(Items),
+        lambda: collections.abc.Mapping.register(Items),
+        lambda: collections.abc.Mapping.register(Derived),
+    ]
+
+
+@case
+def patterns_by_match_args():
+    class Point:
+        __match_args__ = ("x", "y")
+        x, y = 1, 2
+
+    class Itself(int):
+        pass
+
+    point, number = Point(), Itself(3)
+
+    def program(x):
+        match point:
+            case Point(a, b):
+                x = x + a * 10 + b
+        match number:
+            case Itself(a):
+                return x, a
+        return x
+
+    def outcome(x):
+        found = program(x)
+        return (found[0].tolist(), found[1]) if isinstance(found, tuple) else found
+
+    return outcome, [
+        lambda: setattr(Point, "__match_args__", ("y", "x")),
+        lambda: setattr(Point, "__match_args__", ("x",)),
+        lambda: setattr(Point, "__match_args__", ["x", "y"]),
+        lambda: delattr(Point, "__match_args__"),
+        lambda: setattr(Point, "__match_args__", ("y", "y")),
+        lambda: setattr(Point, "__match_args__", ("y", "z")),
+        lambda: setattr(Point, "z", 7),
+        lambda: setattr(Itself, "__match_args__", ("real",)),
+        lambda: setattr(Itself, "__match_args__", ()),
+        lambda: delattr(Itself, "__match_args__"),
     ]

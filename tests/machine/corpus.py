@@ -8,6 +8,7 @@ from machine import (  # noqa: F401
     functions,
     iteration,
     lifetimes,
+    matching,
     protocols,
     states,
     tensors,

@@ -23,7 +23,6 @@ from ..torch_api import Tensor as RealTensor
 from ..values import (
     DELETED,
     Cell,
-    Const,
     DictObj,
     ExcObj,
     GenObj,
@@ -39,7 +38,7 @@ from ..values import (
 )
 from .changes import write_dict, write_list, write_set
 from .hard import HARD, Hard, special_methods, stand_in
-from .values import NAMESPACE, Cycle, Rebuilder
+from .values import NAMESPACE, Cycle, Rebuilder, by_value
 
 END = object()
 #: types of objects whose end nobody notices
@@ -268,7 +267,7 @@ class Emitter(Rebuilder):
             if text is None:
                 value = frame.stack[-at]
                 # A name even for a constant: the compiler has warnings for what is done to literals.
-                text = operands[at] = self.constant(value.value) if type(value) is Const else self.get(value)
+                text = operands[at] = self.constant(value.value) if by_value(value) else self.get(value)
             needed.add(text)
             return text
 

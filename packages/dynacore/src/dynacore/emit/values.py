@@ -12,6 +12,7 @@ from bytecode_models import NULL as NULL_ITEM
 from bytecode_models import UNBOUND, resume_generator
 
 from ..frames import NULL
+from ..library.folding import CONST_TYPES
 from ..library.polyfills.constructors import make_from_iterator
 from ..library.registry import STANDS_FOR
 from ..library.stand_ins import MODULES, expression, real_object
@@ -55,6 +56,11 @@ REVERSED = (
     type(reversed(collections.deque())),
 )
 LITERALS = (int, str, bool, type(None), bytes)
+
+
+def by_value(value: Value) -> bool:
+    """Whether it is a constant for which any equal object will do: not so instances of subclasses of int, str …"""
+    return type(value) is Const and (value.source is None or value.cls in CONST_TYPES)
 
 
 class Cycle(Exception):
@@ -114,7 +120,9 @@ class Rebuilder:
         """An expression for the real object; lines that it needs are written first."""
         kind = type(value)
         if kind is Const:
-            return self.literal(value.value)
+            if by_value(value):
+                return self.literal(value.value)  # type: ignore[attr-defined]
+            return self.hand(value.source)  # type: ignore[arg-type]
         if value is NULL:
             return "NULL"
         if kind is Known:

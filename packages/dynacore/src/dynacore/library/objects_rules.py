@@ -304,7 +304,7 @@ def by_abc(m: Any, kind: type, cls: type, obj: Value | None) -> bool:
         raise Break("attribute-unknown", f"{kind.__name__}.__class__")
     answer = issubclass(kind, cls)
     if not answer:
-        m.root.checks.setdefault(("call0_is", "abc"), ("call0_is", (abc.get_cache_token, abc.get_cache_token())))
+        m.check_registered()
     return answer
 
 

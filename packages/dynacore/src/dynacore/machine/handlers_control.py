@@ -7,9 +7,11 @@ from typing import Any
 from bytecode_models import Instr, Op
 
 from ..frames import NULL, Frame
+from ..library.polyfills.support import c_name
 from ..objects.attributes import MISSING
 from ..objects.calls import is_made_in_python, raise_made
 from ..objects.iteration import END
+from ..objects.wrapping import is_heap
 from ..reasons import Break
 from ..values import NONE, PUSHED, Const, DictObj, ExcObj, ExcTrace, GenObj, Known, Raised, TupleObj, Value
 from .core import Machine, handles
@@ -385,6 +387,9 @@ INTRINSICS: dict[str, Any] = {
 
 # -- matching ----------------------------------------------------------------------------------------------------------
 
+#: the flag of types, inherited, whose one positional pattern is the subject itself
+MATCH_SELF = 1 << 22
+
 
 @handles(Op.MATCH)
 def match(m: Machine, f: Frame, i: Instr) -> None:
@@ -397,24 +402,33 @@ def match_len(m: Machine, f: Frame, i: Instr) -> None:
 
 
 def match_flag(flag: int) -> Any:
-    """MATCH_SEQUENCE and MATCH_MAPPING look at a flag of the type."""
+    """MATCH_SEQUENCE and MATCH_MAPPING look at a flag of the type; an abstract class sets it where it registers one."""
 
     def handler(m: Machine, f: Frame, i: Instr) -> None:
-        f.stack.append(m.const(bool(f.stack[-1].cls.__flags__ & flag)))
+        cls = f.stack[-1].cls
+        if is_heap(cls):
+            m.check_registered()
+        f.stack.append(m.const(bool(cls.__flags__ & flag)))
 
     return handler
 
 
 def match_keys(m: Machine, f: Frame, i: Instr) -> None:
-    subject, keys = f.stack[-2], f.stack[-1]
-    if not isinstance(subject, DictObj) or m.lookup_type(subject.cls, "get") is not dict.get:
+    subject, wanted = f.stack[-2], f.stack[-1]
+    own_get = isinstance(subject, DictObj) and m.instance_attr(subject, "get") is not MISSING
+    if not isinstance(subject, DictObj) or own_get or m.lookup_type(subject.cls, "get") is not dict.get:
         raise Break("unsupported-instruction", "match on a mapping that is no dict")
-    found = [m.d_get(subject, key) for key in m.iterate(keys)]
+    keys = m.iterate(wanted)
+    if len({m.key_of(key) for key in keys}) < len(keys):
+        raise Break("unsupported-instruction", "match with a key twice")
+    found = [m.d_get(subject, key) for key in keys]
     f.stack.append(NONE if None in found else TupleObj(found))  # type: ignore[arg-type]
 
 
 def match_class(m: Machine, f: Frame, i: Instr) -> None:
     names, kind, subject = f.stack.pop(), f.stack.pop(), f.stack.pop()
+    if type(kind) is not Known or not isinstance(kind.obj, type):
+        raise Break("unsupported-instruction", f"case {kind.cls.__name__}(): no class")
     push(f, m.push_python(match_class_in_python, [subject, kind, names, m.const(i.b)]))
 
 
@@ -424,21 +438,31 @@ def match_class_in_python(subject, cls, names, positional, /):
         return None
     values = []
     if positional:
-        if cls in (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple) and positional == 1:
+        itself = False
+        try:
+            args = cls.__match_args__
+        except AttributeError:
+            args, itself = (), cls.__flags__ & MATCH_SELF
+        if type(args) is not tuple:
+            raise TypeError(f"{c_name(cls)}.__match_args__ must be a tuple (got {c_name(type(args))})")
+        allowed = 1 if itself else len(args)
+        if allowed < positional:
+            accepted = f"{allowed} positional sub-pattern{'' if allowed == 1 else 's'}"
+            raise TypeError(f"{c_name(cls)}() accepts {accepted} ({positional} given)")
+        if itself:
             values.append(subject)
-        else:
-            args = cls.__match_args__ if hasattr(cls, "__match_args__") else ()
-            if len(args) < positional:
-                accepted = f"{len(args)} positional sub-pattern{'' if len(args) == 1 else 's'}"
-                raise TypeError(f"{cls.__name__}() accepts {accepted} ({positional} given)")
-            for name in args[:positional]:
-                if not hasattr(subject, name):
-                    return None
-                values.append(getattr(subject, name))
+        names = args[:positional] + names
+    seen = []
     for name in names:
-        if not hasattr(subject, name):
+        if type(name) is not str:
+            raise TypeError(f"__match_args__ elements must be strings (got {c_name(type(name))})")
+        if name in seen:
+            raise TypeError(f"{c_name(cls)}() got multiple sub-patterns for attribute {name!r}")
+        seen.append(name)
+        try:
+            values.append(getattr(subject, name))
+        except AttributeError:
             return None
-        values.append(getattr(subject, name))
     return tuple(values)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import functools
 import types
 from typing import Any
@@ -85,6 +86,11 @@ class Attributes:
     def is_subclass(self, cls: type, base: type) -> bool:
         """`PyType_IsSubtype`: no metaclass is asked."""
         return cls is base or any(one is base for one in self.mro_of(cls))
+
+    def check_registered(self) -> None:
+        """Guard that no abstract class registers another class from now on."""
+        token = abc.get_cache_token()
+        self.root.checks.setdefault(("call0_is", "abc"), ("call0_is", (abc.get_cache_token, token)))
 
     def mro_fact(self, source: Any, name: str, found: Any) -> None:
         """Guard that a class's attribute is this very object."""

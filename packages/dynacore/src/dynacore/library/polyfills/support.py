@@ -20,6 +20,17 @@ def at_capture(function: Function) -> Function:
     return function
 
 
+@at_capture
+def c_name(cls, /):
+    """The name by which the errors of C code call a class: where C made it, its module is part of that."""
+    other = int if not issubclass(cls, int) else list
+    try:
+        other.__new__(cls)
+    except TypeError as error:  # int.__new__(NAME): NAME is not a subtype of int
+        return str(error).partition("(")[2].partition("):")[0]
+    raise AssertionError(f"{cls} is an {other}")
+
+
 def without_our_lines(error: BaseException) -> BaseException:
     """An exception that left a polyfill's frame, the first in its traceback, without the lines of polyfills."""
     trace = error.__traceback__ and error.__traceback__.tb_next

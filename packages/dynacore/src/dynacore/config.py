@@ -28,6 +28,9 @@ class Config:
     recompile_limit: Annotated[int, "how many entries one point may have before it stays with plain Python"] = 8
     fail_on_recompile_limit: Annotated[bool, "raise RecompileLimitError when the limit is reached"] = False
     capture_scalar_outputs: Annotated[bool, "keep `.item()`, `int()` and `float()` of a tensor in the graph"] = False
+    capture_dynamic_output_shape_ops: Annotated[
+        bool, "keep operations in the graph whose result's size depends on values: `nonzero`, `x[mask]`, `unique`"
+    ] = False
     suppress_errors: Annotated[bool, "run a graph eagerly when its backend fails, saying so once"] = False
     on_internal_error: Annotated[
         Literal["fallback", "raise"], "what a fault of capture itself does: run the frame as plain Python, or raise"

@@ -109,7 +109,8 @@ _TABLE = (
     Reason("tensor-to-python", "the value of a tensor is made a Python object",
            "keep the value in a tensor, or read it once, outside the compiled function"),
     Reason("data-dependent-shape", "an operation's output shape depends on the values of a tensor",
-           "use a form whose shape is known, as torch.where with three arguments in place of nonzero"),
+           "use a form whose shape is known, as torch.where with three arguments in place of nonzero, or set "
+           "dynacore.config.capture_dynamic_output_shape_ops"),
     Reason("tensor-subclass", "a tensor subclass or wrapper that isn't supported is used",
            "unwrap it before the compiled function"),
     Reason("tensor-storage", "an operation reaches the memory behind a tensor",

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from . import logs
 from .torch_api import graph_module, open_inputs, storage_key
 
 LIMIT = 8
@@ -51,6 +52,8 @@ class Varying:
     """Numbers that vary on their own: the value in the captured call, and whether it is a size, of at least 2."""
     inputs: tuple[Any, ...]
     """For each input: None where nothing varies, the expression of an int, or those of a tensor's (sizes, strides)."""
+    unbacked: bool = False
+    """Whether operations give numbers, or tensors whose sizes depend on values."""
 
     def places(self) -> list[tuple[int, int]] | None:
         """For each leaf an input that shows it: (input, dimension), -1 for an int itself. None where one is missing."""
@@ -156,6 +159,8 @@ class _Artifacts:
         self._count += 1
         if self._varying is None:
             holds, (artifact, mutates) = None, self._compiler(graph, rest)
+        elif self._varying.unbacked:
+            holds, (artifact, mutates) = self._make_unbacked(graph, inputs, self._varying)
         elif self._places is None:
             holds, (artifact, mutates) = self._make_closed(inputs)
         else:
@@ -176,6 +181,8 @@ class _Artifacts:
         try:
             compiled = self._compiler(graph, [examples[i] for i in self._others])
         except Exception:  # a compiler that doesn't know symbols, perhaps; if not, it raises again
+            if varying.unbacked:
+                raise
             return self._make_closed(inputs)
         condition = conditions()
         if condition is None:
@@ -185,6 +192,21 @@ class _Artifacts:
             return condition(*[given[i] if dim < 0 else given[i].shape[dim] for i, dim in places])
 
         return holds, compiled
+
+    def _make_unbacked(self, graph: torch.fx.GraphModule, inputs: Sequence[Any], varying: Varying) -> Any:
+        """An artifact of a graph that gives numbers; many a compiler wants to know them, and then it runs as it is."""
+        try:
+            if self._places is None:
+                raise NotImplementedError("a size that no input shows")
+            return self._make_open(graph, inputs, varying, self._places)
+        except Exception as error:
+            reason = str(error).partition("\n")[0]
+            logs.warn_once(
+                ("unbacked", type(error), reason),
+                "a graph whose results' sizes depend on values can't be compiled, and runs operation by operation:\n"
+                f"  {type(error).__name__}: {reason}",
+            )
+            return None, (graph.forward, False)
 
     def _make_closed(self, inputs: Sequence[Any]) -> Any:
         """An artifact for these very sizes and ints."""

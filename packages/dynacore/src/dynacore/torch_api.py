@@ -95,6 +95,10 @@ def storage_key(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage()._cdata
 
 
+check = torch._check
+check_is_size = torch._check_is_size
+assert_scalar = torch.ops.aten._assert_scalar.default  # what of `torch._check` compilers keep in a graph
+
 # --- graph: state that changes what operations do -----------------------------------------------------------------
 
 set_grad_enabled = torch._C._set_grad_enabled

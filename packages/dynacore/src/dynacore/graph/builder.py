@@ -14,17 +14,19 @@ from torch.fx import GraphModule, Node
 
 from ..config import config
 from ..reasons import Break
-from ..torch_api import graph_module, is_plain
+from ..torch_api import assert_scalar, graph_module, is_plain
 from ..values import IN_GRAPH, NONE, Host, ListObj, Tensor, TupleObj, Value
-from . import devices, dims, liveness, ops, symbolic, tensors
+from . import computed, devices, dims, liveness, ops, symbolic, tensors
 from .arguments import Arguments
 from .meta import TensorSpec, infer, stand_in
+from .sizes import Size
 from .state import TorchState
 
-#: operators with which a graph computes sizes
+#: operators with which a graph computes sizes, and what is said of them
 ARITHMETIC = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
-    "%": operator.mod,
+    "%": operator.mod, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
+    "!=": operator.ne,
 }  # fmt: skip
 
 
@@ -41,6 +43,7 @@ class Graph:
         self.n_ops = 0
         self._after_inputs: Node | None = None
         self._names: set[str] = set()
+        self.counts: dict[int, tuple[torch.Tensor, Any]] = {}  # by stand-in: how many elements aren't zero
         self.unbacked = False  # whether an operation gives numbers that compilers have to take for symbols
 
     is_op = staticmethod(ops.is_op)
@@ -106,7 +109,7 @@ class Graph:
         code = ops.refusal(target, name)
         if name == "item" and len(args) == 1 and type(args[0]) is Tensor:
             return self.scalar(args[0])
-        if code is not None:
+        if code is not None and not (code == "data-dependent-shape" and computed.covered(name)):
             raise Break(code, name)
         special = tensors.METHODS.get(name)
         if special is not None and args and type(args[0]) is Tensor:
@@ -115,7 +118,18 @@ class Graph:
                 return answer
         call = Arguments(self, target, name, args, kwargs)
         device = devices.of_result(call)
-        result = infer(call, self.state)
+        new = computed.specs(call, self.state)
+        if new is not None:
+            value = self._record(call, infer(call, self.state, computed.examples(new)), device)
+            symbolic.attach(value, computed.layouts(new))
+            self._give_sizes(value)
+            return value
+        try:
+            result = infer(call, self.state)
+        except Break as cause:
+            if cause.code == "op-failed-on-meta" and computed.among(call):
+                raise Break("host-value-branch", f"{name}: whether sizes fit that only the run tells") from None
+            raise
         if isinstance(result, torch.dtype):
             return self.m.const(result)
         if not call.varying:
@@ -124,6 +138,17 @@ class Graph:
         value = self._record(call, result, device)
         symbolic.attach(value, found)
         return value
+
+    def _give_sizes(self, value: Value) -> None:
+        """Read new sizes from the results that have them."""
+        if isinstance(value, TupleObj):
+            for item in value.items:
+                self._give_sizes(item)
+        elif type(value) is Tensor and value.layout is not None:
+            for dim, size in enumerate(value.layout[0]):
+                if type(size) is Size and size.host.call == IN_GRAPH and size.host.node is None:
+                    size.host.node = self._append("call_method", "size", (self.node_of(value), dim), {})
+                    self.unbacked = True
 
     def _record(self, call: Arguments, result: Any, device: torch.device | None) -> Value:
         """Append the node of an operation that inference let pass, and give its result as values."""
@@ -135,6 +160,8 @@ class Graph:
             node = self._append("call_function", call.target, args, kwargs)
         self.n_ops += 1
         node.meta["mutates"] = call.mutated() or result is None
+        if node.meta["mutates"] or ops.is_leaf_by_mark(call.target):
+            self.counts.clear()
         if isinstance(result, torch.Tensor):
             node.meta["example_value"] = result
         return self._result(result, node, call.by_fake, device)
@@ -151,6 +178,14 @@ class Graph:
         self.n_ops += 1
         self.unbacked = True
         return value
+
+    def check(self, condition: Host) -> None:
+        """Have the graph raise unless a condition on numbers that it gives holds, which is relied on from here on."""
+        m, node = self.m, self.number_of(condition)
+        self._append("call_function", assert_scalar, (node, f"not true in this call: {condition.text}"), {})
+        a, b = (m.form_of(operand) for operand in condition.operands)
+        if condition.example and a is not None and b is not None and condition.text[4:-4] in ("<", "<=", ">", ">="):
+            m.integers.learn(condition.text[4:-4], a, b, True)
 
     def _append(self, op: str, target: Any, args: tuple, kwargs: dict) -> Node:
         node = self.fx.create_node(op, target, args, kwargs)

@@ -156,4 +156,6 @@ def varying(m: Any, inputs: list[Any], unbacked: bool) -> Varying | None:
         return value.layout and leaves.layout(value.layout)
 
     found = tuple(map(of_input, inputs))
-    return Varying(leaves.known(m), found) if unbacked or any(one is not None for one in found) else None
+    if not unbacked and all(one is None for one in found):
+        return None
+    return Varying(leaves.known(m), found, unbacked)

@@ -34,7 +34,7 @@ def removable(node: Node) -> bool:
     if node.target is getattr:
         return True
     name = node.target if isinstance(node.target, str) else ops.name_of(node.target)
-    if name in FACTORIES or is_view_op(name):
+    if name in FACTORIES or name == "size" or is_view_op(name):
         return True
     tags = overload_tags(name.strip("_"))
     result = node.meta.get("example_value")

@@ -104,8 +104,8 @@ def non_leaf(leaf: torch.Tensor) -> torch.Tensor:
     return copy.new_empty_strided(leaf.shape, leaf.stride()).add_(leaf.sum())
 
 
-def infer(call: Arguments, state: TorchState) -> Any:
-    """Run an operation on stand-ins, in the modes that the program has set at this point.
+def infer(call: Arguments, state: TorchState, known: Any = None) -> Any:
+    """Run an operation on stand-ins, in the modes that the program has set at this point; not where specs are `known`.
 
     Whatever it raises becomes a `Break`: the real run raises the real error, or works.
     """
@@ -113,8 +113,8 @@ def infer(call: Arguments, state: TorchState) -> Any:
     try:
         if torch.is_inference_mode_enabled() is not state.inference:
             with InferenceMode(state.inference):
-                return run(call, state)
-        return run(call, state)
+                return run(call, state, known)
+        return run(call, state, known)
     except Break:
         raise
     except Exception as error:
@@ -133,9 +133,11 @@ def reason_of(error: Exception) -> str:
     return "data-dependent-shape" if "torch.nonzero()" in text else "op-failed-on-meta"
 
 
-def run(call: Arguments, state: TorchState) -> Any:
+def run(call: Arguments, state: TorchState, known: Any) -> Any:
     """The operation's result: by a quick rule where one covers the case."""
     set_grad_enabled(state.grad)
+    if known is not None:
+        return made(known, gives_grad(call, state))
     if state.casts:
         try:
             return rebuilt(autocast_specs(call, state))
@@ -157,13 +159,18 @@ def quickly(call: Arguments, state: TorchState) -> Any:
         raise
     except Exception:  # the rule doesn't cover these arguments, or they are wrong, which the operation will say
         return None
-    grad = state.grad and call.name not in WITHOUT_GRAD and any(t.fake.requires_grad for t in call.tensors)
+    grad = gives_grad(call, state)
     if not in_place and spec is not IN_PLACE:
         return made(spec, grad)
     target = call.args[0]
     if spec is not IN_PLACE and (spec[0] != target.shape or not torch.can_cast(spec[2], target.dtype)):
         return None
     return overwritten(target, grad)
+
+
+def gives_grad(call: Arguments, state: TorchState) -> bool:
+    """Whether results require grad, if their dtype can."""
+    return state.grad and call.name not in WITHOUT_GRAD and any(t.fake.requires_grad for t in call.tensors)
 
 
 def in_place_of(name: str) -> str | None:

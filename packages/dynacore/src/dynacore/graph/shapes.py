@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from .layouts import Declined, Spec, broadcast, dim_of, is_dense, packed, pointwise
+from .layouts import Declined, Spec, broadcast, dim_of, is_dense, is_zero, packed, pointwise
 
 QUICK: dict[str, Callable[..., Any]] = {}
 
@@ -20,7 +20,7 @@ QUICK: dict[str, Callable[..., Any]] = {}
 IN_PLACE: Any = type("InPlace", (), {"__repr__": lambda self: "IN_PLACE"})()
 
 #: operations whose result never requires grad, whatever their arguments do
-WITHOUT_GRAD = frozenset("zeros_like ones_like full_like empty_like rand_like randn_like bernoulli".split())
+WITHOUT_GRAD = frozenset("zeros_like ones_like full_like empty_like rand_like randn_like bernoulli bincount".split())
 
 
 def quick(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -274,7 +274,7 @@ def reduced(x: torch.Tensor, dim: Any, keepdim: Any) -> tuple[int, ...]:
 
 def reduction(x: torch.Tensor, dim: Any, keepdim: Any, dtype: torch.dtype) -> Spec:
     """The result of reducing a contiguous tensor."""
-    if not x.is_contiguous() or x.numel() == 0:
+    if not x.is_contiguous() or any(map(is_zero, x.shape)):
         raise Declined
     return packed(reduced(x, dim, keepdim), dtype)
 
@@ -428,7 +428,7 @@ def random_like(x: torch.Tensor) -> Spec:
 @quick("zeros_like ones_like empty_like")
 def like(x: torch.Tensor, *, dtype: torch.dtype | None = None, device: Any = None, **named: Any) -> Spec:
     """A new tensor laid out as `x` is."""
-    if named or not is_dense(x) or 0 in x.shape:
+    if named or not is_dense(x) or any(map(is_zero, x.shape)):
         raise Declined
     return tuple(x.shape), x.stride(), dtype or x.dtype
 

@@ -17,6 +17,7 @@ from .layouts import (
     dim_of,
     formatted,
     is_packed,
+    is_zero,
     packed,
     suggests_channels_last,
 )
@@ -340,7 +341,8 @@ def attention(
     if attn_mask is not None and not fits(attn_mask, q, k):
         raise Declined
     masked_with_grad = attn_mask is not None and attn_mask.requires_grad
-    if dropout_p or masked_with_grad or not torch.backends.cuda.flash_sdp_enabled() or 0 in q.shape or 0 in k.shape:
+    empty = any(map(is_zero, (*q.shape, *k.shape)))
+    if dropout_p or masked_with_grad or not torch.backends.cuda.flash_sdp_enabled() or empty:
         return packed(q.shape, q.dtype)
     if any(t.stride(-1) != 1 for t in (q, k, v)):
         raise Declined
@@ -449,7 +451,9 @@ def cat(tensors: Sequence[torch.Tensor], dim: int = 0, *, axis: int | None = Non
     dtype = tensors[0].dtype
     if any(t.dtype != dtype for t in tensors):
         raise Declined
-    tensors = [t for t in tensors if t.shape != (0,)]  # torch ignores these whatever the others' shape
+    tensors = [
+        t for t in tensors if t.dim() != 1 or not is_zero(t.shape[0])
+    ]  # torch ignores these whatever the others' shape
     first = tensors[0]
     if first.dim() == 0:
         raise Declined

@@ -8,11 +8,13 @@ result, or several in a tuple or list. It needn't refuse what the operation refu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
 
-from .layouts import Declined, contiguous, dense_like, formatted, is_packed
+from ..reasons import Break
+from .layouts import Declined, broadcast, computed, contiguous, dense_like, formatted, is_packed, same
 from .sizes import Shaped, Size, fixed, product
 
 Layout = tuple[tuple, tuple]
@@ -59,7 +61,8 @@ def completed(shape: tuple, numel: Any) -> tuple:
     if -1 not in [n for n in shape if type(n) is int]:
         return shape
     at = next(i for i, n in enumerate(shape) if type(n) is int and n == -1)
-    return (*shape[:at], numel // product(shape[:at] + shape[at + 1 :]), *shape[at + 1 :])
+    rest = product(shape[:at] + shape[at + 1 :])
+    return (*shape[:at], numel.over(rest) if computed(rest) else numel // rest, *shape[at + 1 :])
 
 
 def view_strides(x: Shaped, shape: tuple) -> tuple | None:
@@ -195,7 +198,7 @@ def expand(x: Shaped, *sizes: Any) -> Layout:
         step = x.strides[at - missing] if at >= missing else beyond
         if type(shape[at]) is int and shape[at] == -1:
             shape[at] = own
-        strides[at] = step if own == shape[at] else 0
+        strides[at] = step if same(own, shape[at]) else 0
     return tuple(shape), tuple(strides)
 
 
@@ -232,10 +235,62 @@ def sliced(x: Shaped, dim: int, part: slice) -> Layout:
     return (*x.shape[:dim], length, *x.shape[dim + 1 :]), strides
 
 
+def indexed(x: Shaped, index: Any, found: Sequence[Any], takes: Callable[[Any], int]) -> Layout:
+    """Numbers, slices, None and Ellipsis around tensors that stand side by side, which pick elements.
+
+    These give the dimensions `found`; `takes` says of how many dimensions each is.
+    """
+    parts = list(index) if isinstance(index, tuple) else [index]
+    plain = (int, slice, type(None), type(Ellipsis))
+    picks = [type(part) not in plain for part in parts]
+    named = sum(takes(part) if pick else part is not None and part is not Ellipsis for part, pick in zip(parts, picks))
+    missing = [slice(None)] * (x.dim() - named)
+    at = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
+    parts[at : at + 1] = missing
+    shape: list[Any] = []
+    steps: list[Any] = []
+    dim, groups, before = 0, 0, False
+    for part in parts:
+        pick = type(part) not in plain
+        if pick:
+            groups += not before
+            shape += [] if before else found
+            dim += takes(part)
+        elif part is None:
+            shape.append(1)
+        else:
+            if type(part) is slice:
+                lengths, strides = sliced(x, dim, part)
+                shape.append(lengths[dim])
+                steps.append(strides[dim])
+            dim += 1
+        before = pick or (before and type(part) is int)
+    # Else the result is laid out in another order.
+    if groups != 1 or dim != x.dim() or not all(a is b or a >= b for a, b in pairwise(steps)):
+        raise Declined
+    return new(shape)
+
+
+def picked_by(index: Any) -> Layout:
+    """What tensors of integers, and lists of numbers, in an index give together."""
+    parts = index if isinstance(index, tuple) else (index,)
+    shapes = []
+    for part in parts:
+        if type(part) is list and all(type(n) is int for n in part):
+            shapes.append((len(part),))
+        elif isinstance(part, torch.Tensor):
+            if part.dtype not in (torch.int64, torch.int32) or not part.dim() or not is_packed(part):
+                raise Declined
+            shapes.append(part.shape)
+    return new(broadcast(shapes))
+
+
 @layout("getitem __getitem__")
 def getitem(x: Shaped, index: Any) -> Layout:
-    """Numbers, slices, None and Ellipsis."""
+    """Numbers, slices, None and Ellipsis; tensors and lists of numbers among them."""
     parts = list(index) if isinstance(index, tuple) else [index]
+    if any(type(part) is list or isinstance(part, torch.Tensor) for part in parts):
+        return indexed(x, index, picked_by(index)[0], lambda part: 1)
     if any(type(part) not in (int, Size, slice, type(None), type(Ellipsis)) for part in parts):
         raise Declined
     named = sum(part is not None and part is not Ellipsis for part in parts)
@@ -309,7 +364,7 @@ def unbind(x: Shaped, dim: int = 0) -> tuple[Layout, ...]:
 
 
 @layout("detach alias view_as_real")
-def same(x: Shaped) -> Layout:
+def as_it_is(x: Shaped) -> Layout:
     return x.shape, x.strides
 
 
@@ -325,7 +380,11 @@ def copied(x: Shaped, *args: Any, **named: Any) -> Layout:
 def made_contiguous(x: Shaped, memory_format: Any = torch.contiguous_format) -> Layout:
     if memory_format is not torch.contiguous_format:
         raise Declined
-    return (x.shape, x.strides) if x.is_contiguous() else new(x.shape)
+    if x.is_contiguous():
+        return x.shape, x.strides
+    if any(map(computed, x.shape)):
+        raise Break("host-value-branch", "whether the tensor is contiguous")
+    return new(x.shape)
 
 
 @layout("repeat_interleave")
@@ -423,7 +482,7 @@ def arange(*bounds: Any, start: Any = 0, end: Any = None, step: Any = 1, **named
     if type(step) is not int or step < 1 or any(type(n) not in (int, Size) for n in (start, end)):
         raise Declined
     length = end - start if step == 1 else (end - start + step - 1) // step
-    return new((length,)) if length > 0 else new((0,))
+    return new((length,))  # a negative one is an error
 
 
 @layout("linspace")

@@ -11,8 +11,10 @@ from typing import Any
 
 import torch
 
+from ..objects.integers import quotient
+from ..reasons import Break
 from ..values import Const, Host, Tensor, Value
-from .layouts import channels_last, contiguous
+from .layouts import all_same, channels_last, computed, contiguous
 
 
 class Size:
@@ -27,6 +29,33 @@ class Size:
 
     def __repr__(self) -> str:
         return f"Size({self.host!r})"
+
+    @property
+    def computed(self) -> bool:
+        """Whether only the graph's run tells the size."""
+        return self.host.computed
+
+    def surely_equals(self, other: Any) -> bool:
+        """Whether this is equal to another size, or an int, whatever the sizes are."""
+        value = operand(other)
+        answer = value and self.m.host_binary("==", self.host, value)
+        return type(answer) is Const and answer.value
+
+    def over(self, other: Any) -> Any:
+        """This divided by a factor of it, which torch refuses to be 0."""
+        value = operand(other)
+        form = value and quotient(self.m.form_of(self.host), self.m.form_of(value))
+        if form is None or not example(other):
+            raise Break("host-value-branch", "whether a size divides another one")
+        now = self.host.example // example(other)
+        return size_of(self.m, self.m.with_form(form, "//", self.host, value, now))
+
+    def surely_divides(self, other: Any) -> bool:
+        """Whether another size is a multiple of this one, and not the other way round; one of them has to be."""
+        mine, theirs = self.m.form_of(self.host), self.m.form_of(operand(other))
+        if quotient(theirs, mine) is None and quotient(mine, theirs) is None:
+            raise Break("host-value-branch", "which of two strides is smaller")
+        return quotient(theirs, mine) is not None
 
     def __add__(self, other: Any) -> Any:
         return combined(self.m, "+", self, other)
@@ -178,6 +207,8 @@ class Shaped:
             expected = channels_last(self.shape)
         else:
             return False
+        if any(map(computed, (*self.shape, *self.strides))):
+            return all_same(self.strides, expected)
         rows = zip(self.shape, self.strides, expected, strict=True)
         return any(size == 0 for size in self.shape) or all(size == 1 or a == b for size, a, b in rows)
 

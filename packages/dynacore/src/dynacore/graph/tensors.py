@@ -9,6 +9,7 @@ import torch
 
 from ..reasons import Break
 from ..values import Const, Tensor, TupleObj, Value
+from .layouts import computed
 from .sizes import Shaped, value_of
 
 #: attributes that the stand-in has right
@@ -109,7 +110,7 @@ def metadata(name: str) -> Callable[..., Value]:
 
     def read(graph: Any, t: Tensor, *args: Value, **kwargs: Value) -> Value:
         m = graph.m
-        if t.layout is not None and name in OF_LAYOUT:
+        if name in OF_LAYOUT and any(type(v) is Tensor and v.layout is not None for v in (t, *args)):
             return of_layout(m, t, name, [*args, *kwargs.values()])
         others = [value.fake if type(value) is Tensor else m.constant_of(value) for value in args]
         try:
@@ -123,13 +124,18 @@ def metadata(name: str) -> Callable[..., Value]:
 
 def of_layout(m: Any, t: Tensor, name: str, args: list[Value]) -> Value:
     """An answer about a tensor whose sizes vary."""
-    shaped, real = Shaped(t), [m.constant_of(value) for value in args]
+    shaped = Shaped(t)
+    if name == "is_same_size":
+        return same_size(shaped, *args)
+    real = [m.constant_of(value) for value in args]
     if name == "__len__":
         return value_of(shaped.shape[0])
     if name in ("size", "stride") and real and real[0] is not None:
         if type(real[0]) is not int or not -t.fake.dim() <= real[0] < t.fake.dim():
             raise Break("op-failed-on-meta", f"{name}: {real[0]!r}")
     answer = getattr(shaped, OF_LAYOUT[name])(*real)
+    if name in ("stride", "is_contiguous") and answer is not True and any(map(computed, shaped.shape)):
+        raise Break("host-value-branch", f"{name} of a tensor whose size the graph gives")
     if name == "size" and isinstance(answer, tuple):
         return size_value(m, answer)
     if isinstance(answer, tuple):
@@ -140,8 +146,15 @@ def of_layout(m: Any, t: Tensor, name: str, args: list[Value]) -> Value:
 #: methods that answer about the layout, and the name of their question to a `Shaped`
 OF_LAYOUT = {
     "size": "size", "stride": "stride", "numel": "numel", "nelement": "numel", "is_contiguous": "is_contiguous",
-    "__len__": "__len__",
+    "__len__": "__len__", "is_same_size": "",
 }  # fmt: skip
+
+
+def same_size(shaped: Shaped, other: Value) -> Value:
+    """Whether two tensors have the same shape."""
+    if type(other) is not Tensor:
+        raise Break("op-failed-on-meta", "is_same_size")
+    return Const(shaped.shape == Shaped(other).shape)
 
 
 def get_device(graph: Any, t: Tensor) -> Value:

@@ -9,7 +9,7 @@ import torch
 
 from .. import torch_api
 from ..reasons import Break
-from ..values import FALSE, NONE, TRUE, Const, Tensor, TupleObj, Value
+from ..values import FALSE, NONE, TRUE, Const, Host, Tensor, TupleObj, Value
 from .registry import pure, rule
 
 
@@ -185,6 +185,31 @@ refuse("tensor-storage", torch.save, torch.load)
 refuse("construct-unknown", torch.Tensor, torch.nn.Parameter)
 refuse("autograd", torch.autograd.grad, torch.autograd.backward)
 refuse("call-autograd-function", torch_api.autograd_apply)
+
+
+# -- what the program says of its numbers -----------------------------------------------------------------------------
+
+
+@rule(torch_api.check)
+def check(m: Any, cond: Value, message: Value = NONE) -> Any:
+    """A condition: of a number that the graph gives, the graph checks it."""
+    if type(cond) is not Host or not cond.computed:
+        return m.call_function_object(m.const(torch_api.check), [cond, message], {})
+    m.graph.check(cond)
+    return NONE
+
+
+@rule(torch_api.check_is_size)
+def check_is_size(m: Any, i: Value, message: Value = NONE, *, max: Value = NONE) -> Any:
+    """That a number is at least 0, and not above `max`."""
+    if type(i) is not Host or not i.computed:
+        arguments = {} if m.is_none(max) else {"max": max}
+        return m.call_function_object(m.const(torch_api.check_is_size), [i, message], arguments)
+    for symbol, bound in ((">=", Const(0)), ("<=", max)):
+        condition = TRUE if m.is_none(bound) else m.binary(symbol, i, bound, False)
+        if type(condition) is Host:
+            m.graph.check(condition)
+    return NONE
 
 
 # -- __torch_function__ --------------------------------------------------------------------------------------------

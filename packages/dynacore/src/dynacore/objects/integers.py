@@ -200,6 +200,9 @@ class Integers:
         known = self.decided.get((">=", key_of(d)))
         if known is not None:
             return known
+        below = self.decided.get((">=", key_of(plus(constant(-1), d, -1))))
+        if below is not None:
+            return not below
         if self.least(d, 0):
             return True
         return False if self.least(_negated(d), 1) else None

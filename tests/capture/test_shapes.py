@@ -431,7 +431,7 @@ def test_torch_check_is_a_condition():
 
 def test_the_log_tells_of_sizes(caplog):
     with dynacore.config.patch(logs="dynamic"):
-        run = Compiled(lambda x: torch.ones(3) * x.shape[0] ** 2, dynamic=True)
+        run = Compiled(lambda x: torch.ones(3) * len([0] * x.shape[0]), dynamic=True)
         run(torch.ones(3, 1))
     assert "x.shape[1] is 1" in caplog.text
     assert "open sizes: x.shape[0]" in caplog.text

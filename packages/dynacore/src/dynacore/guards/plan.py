@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -207,4 +208,4 @@ def condition(text: str, n: int, outcome: Any) -> Any:
     """A predicate that holds when the expression has the value it had."""
     arguments = ", ".join(f"a{i}" for i in range(n))
     holds = {True: text, False: f"not {text}"}[outcome] if type(outcome) is bool else f"{text} == {outcome!r}"
-    return eval(f"lambda {arguments}: {holds}", {"nan": float("nan"), "inf": float("inf")})
+    return eval(f"lambda {arguments}: {holds}", {"nan": math.nan, "inf": math.inf, "math": math})

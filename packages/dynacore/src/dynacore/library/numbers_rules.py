@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from ..reasons import Break
-from ..values import PUSHED, Const, Host, Known, Tensor, Value
+from ..values import PUSHED, Const, Host, Known, Tensor, TupleObj, Value
 from .arguments import as_bool, items_of
 from .polyfills import constructors
 from .registry import rule
@@ -91,6 +91,13 @@ def round_call(m: Any, number: Value, ndigits: Value | None = None) -> Any:
 @rule(pow)
 def pow_call(m: Any, base: Value, exp: Value, mod: Value | None = None) -> Any:
     return m.binary("**", base, exp, False) if mod is None or m.is_none(mod) else m.fold(pow, [base, exp, mod], {})
+
+
+@rule(divmod)
+def divmod_call(m: Any, a: Value, b: Value, /) -> Any:
+    if Host in (type(a), type(b)) and m.is_number(a) and m.is_number(b) and m.example_of(b):
+        return TupleObj([m.binary("//", a, b, False), m.binary("%", a, b, False)])
+    return m.fold(divmod, [a, b], {})
 
 
 @rule(math.prod)

@@ -6,6 +6,7 @@ import builtins
 import collections
 import functools
 import itertools
+import math
 import operator
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from .registry import STANDS_FOR
 
 #: the modules that expressions may use
-MODULES = {module.__name__: module for module in (builtins, collections, functools, itertools, operator)}
+MODULES = {module.__name__: module for module in (builtins, collections, functools, itertools, math, operator)}
 
 
 def expression(cls: Any, attributes: Iterable[str]) -> str:

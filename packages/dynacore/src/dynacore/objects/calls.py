@@ -10,7 +10,22 @@ from ..library import folding
 from ..library.registry import POLYFILLS, RULES, STANDS_FOR
 from ..marks import is_disabled, is_graph_break, unwrap_compiled
 from ..reasons import Break
-from ..values import PUSHED, Bound, Const, DictObj, ExcObj, Func, Known, Obj, Opaque, Raised, Tensor, TupleObj, Value
+from ..values import (
+    PUSHED,
+    Bound,
+    Const,
+    DictObj,
+    ExcObj,
+    Func,
+    Host,
+    Known,
+    Obj,
+    Opaque,
+    Raised,
+    Tensor,
+    TupleObj,
+    Value,
+)
 from .attributes import MISSING
 from .wrapping import FUNCTION
 
@@ -114,7 +129,11 @@ class Calls:
             raise
 
     def fold(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        """Call a pure function on constants, now."""
+        """Call a pure function: on constants now; the entry calls those that can't fail on numbers that vary."""
+        if Host in map(type, args) and not kwargs:
+            result = self.open_call(function, args)
+            if result is not None:
+                return result
         real = [self.constant_of(a) for a in args]
         named = {name: self.constant_of(a) for name, a in kwargs.items()}
         try:

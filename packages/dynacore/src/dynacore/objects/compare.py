@@ -154,6 +154,8 @@ class Compare:
 
     def equal(self, a: Value, b: Value) -> bool | None:
         """`a == b` where no Python code is needed; None when that isn't known."""
+        if Host in (type(a), type(b)) and self.is_number(a) and self.is_number(b):
+            return self.decide_if_open(self.host_binary("==", a, b))
         a, b = self.settle(a), self.settle(b)
         if (
             isinstance(a, (ListObj, TupleObj))

@@ -11,6 +11,7 @@ from ..sources import Source
 from ..values import Const, Host, Value
 from .integers import Form, Integers, key_of, value_of
 from .integers import constant as constant_form
+from .number_functions import ALWAYS, can_call, how_to_call
 
 #: numbers that take part in host expressions
 NUMBERS = (int, float, bool)
@@ -20,6 +21,8 @@ SAFE_OPERATORS = frozenset({"+", "-", "*", "<", "<=", ">", ">=", "==", "!=", "&"
 DEEP = 32
 DIVISIONS = frozenset({"/", "//", "%"})
 ORDER = frozenset({"<", "<=", ">", ">=", "==", "!="})
+#: shifts by the operator that does the same with a power of two
+SHIFTS = {"<<": "*", ">>": "//"}
 #: operators on ints whose results have forms
 WITH_FORM = frozenset({"+", "-", "*", "//", "%"})
 
@@ -167,7 +170,25 @@ class Scalars:
             if type(b) is Host:
                 self.decide_if_open(self.compared("!=", b, Const(0), True))
             return self.combined(symbol, a, b, evaluate(symbol, x, y))
-        return self.specialised_binary(symbol, a, b)
+        if type(b) is Const and type(x) is type(y) is int:
+            if symbol in SHIFTS and 0 <= y < 64:
+                return self.host_binary(SHIFTS[symbol], a, Const(1 << y))
+            if symbol == "**" and y in (2, 3):
+                return self.host_binary("*", a if y == 2 else self.host_binary("*", a, a), a)
+        return self.open_call(function_of(symbol), [a, b]) or self.specialised_binary(symbol, a, b)
+
+    def open_call(self, function: Any, args: list[Value]) -> Value | None:
+        """A function of numbers of which some are open, as an expression over them; None if they must be known."""
+        if not all(map(self.is_number, args)):
+            return None
+        numbers = [self.example_of(arg) for arg in args]
+        how = how_to_call(function, numbers)
+        if how is None or not can_call(how[1] or "True", numbers):
+            return None
+        text, condition = how
+        if condition != ALWAYS:
+            self.require(f"({condition})", tuple(args), True)
+        return self.host(text, tuple(args), function(*numbers))
 
     def decide_if_open(self, value: Value) -> bool:
         """The truth of a comparison."""
@@ -271,6 +292,11 @@ class Scalars:
 
 def evaluate(symbol: str, x: Any, y: Any) -> Any:
     """An operator on two numbers."""
+    return function_of(symbol)(x, y)
+
+
+def function_of(symbol: str) -> Any:
+    """What an operator does."""
     from .operators import FUNCTIONS
 
-    return FUNCTIONS[symbol](x, y)
+    return FUNCTIONS[symbol]

@@ -508,12 +508,15 @@ def stop_iteration_leaks():
 def multi_line(i):
     values = [
         say("first"),
-        say("second", 1 // i),
+        say("second",
+            1 // i),
         say("third"),
     ]
     return dict(
         a=values,
-        b=values[i + 5],
+        b=values[
+            i + 5
+        ],
     )
 
 

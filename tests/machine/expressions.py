@@ -15,13 +15,7 @@ from machine.oracle import program, say
 def binary_operators(a, b):
     out = []
     for f in (
-        operator.add,
-        operator.sub,
-        operator.mul,
-        operator.truediv,
-        operator.floordiv,
-        operator.mod,
-        operator.pow,
+        operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow,
     ):
         try:
             out.append(f(a, b))
@@ -128,7 +122,7 @@ def formats(s, i, f):
     return (
         f"{s}|{s!r}|{s!a}|{s!s:>{w}}|{i:05d}|{i:<{w}}|{f:.2f}|{f:{w}.{2}e}|{{}}|{i + 1=}|{s:^{w}}",
         "%s %d %5.1f %r" % (s, i, f if f < 1e300 else 1.0, s),
-        "{} {1}".replace("1", "").format(s, i),
+        "{} {1}".replace("1", "") .format(s, i),
         "{0} {a} {0!r:>5} {b[0]}".format(i, a=s, b=[f]),
         s + "x" * 3,
         "".join([s, "-", str(i)]),

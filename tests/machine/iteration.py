@@ -196,7 +196,10 @@ def uncaught_in_generator(x):
         yield x
         yield 1 // 0
 
-    return [v for v in gen()]
+    return [
+        v
+        for v in gen()
+    ]
 
 
 @program(())

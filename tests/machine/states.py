@@ -80,12 +80,7 @@ def shadowed(**more):
 
 
 @program(
-    shadowed(),
-    shadowed(label="own"),
-    shadowed(norm=len),
-    shadowed(z=1),
-    shadowed(label=None),
-    lambda: (Other(2),),
+    shadowed(), shadowed(label="own"), shadowed(norm=len), shadowed(z=1), shadowed(label=None), lambda: (Other(2),),
 )
 def instance_attributes(p):
     out = [getattr(p, "label", "none"), hasattr(p, "z")]

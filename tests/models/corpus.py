@@ -268,7 +268,7 @@ def k_or_none(k):
 
 def strings(a, b):
     width = 6
-    return f"{a}|{a!r:>{width}}|{b!s}|{b:05.1f}|{a!a}|{width=}|{b!r:^{width + 4}}|tail", "%s-%d" % (a, width)
+    return f"{a}|{a!r:>{width}}|{b!s}|{b:05.1f}|{a!a}|{width=}|{b!r:^{width + 4}}|" "tail", "%s-%d" % (a, width)
 
 
 def failing_halves(items, spec):
@@ -439,40 +439,12 @@ def asserting(x):
 def long_jump(n):
     value = n
     for _ in range(2):
-        value += 1 + n
-        value -= 2 + n
-        value *= 3 + n
-        value ^= 4 + n
-        value |= 5 + n
-        value &= 0xFFFF
-        value += 1 + n
-        value -= 2 + n
-        value *= 3 + n
-        value ^= 4 + n
-        value |= 5 + n
-        value &= 0xFFFF
-        value += 1 + n
-        value -= 2 + n
-        value *= 3 + n
-        value ^= 4 + n
-        value |= 5 + n
-        value &= 0xFFFF
-        value += 1 + n
-        value -= 2 + n
-        value *= 3 + n
-        value ^= 4 + n
-        value |= 5 + n
-        value &= 0xFFFF
-        value += say(1, n)
-        value -= len([2, n])
-        value *= max(3, n)
-        value ^= min(4, n)
-        value |= abs(n)
-        value += say(1, n)
-        value -= len([2, n])
-        value *= max(3, n)
-        value ^= min(4, n)
-        value |= abs(n)
+        value += 1 + n; value -= 2 + n; value *= 3 + n; value ^= 4 + n; value |= 5 + n; value &= 0xFFFF
+        value += 1 + n; value -= 2 + n; value *= 3 + n; value ^= 4 + n; value |= 5 + n; value &= 0xFFFF
+        value += 1 + n; value -= 2 + n; value *= 3 + n; value ^= 4 + n; value |= 5 + n; value &= 0xFFFF
+        value += 1 + n; value -= 2 + n; value *= 3 + n; value ^= 4 + n; value |= 5 + n; value &= 0xFFFF
+        value += say(1, n); value -= len([2, n]); value *= max(3, n); value ^= min(4, n); value |= abs(n)
+        value += say(1, n); value -= len([2, n]); value *= max(3, n); value ^= min(4, n); value |= abs(n)
     return value
 
 

@@ -158,7 +158,9 @@ def chained(x):
         first
         + say("second", first)
     )  # fmt: skip
-    return second + [x]
+    return second + [
+        x
+    ]
 
 
 def test_traceback_shows_the_line_and_the_columns():

@@ -34,22 +34,8 @@ TABLE: dict[str, Pointwise] = {
     **{
         name: Pointwise(1, f"math.{name}({{0}})", cost=15)
         for name in (
-            "tan",
-            "asin",
-            "acos",
-            "atan",
-            "sinh",
-            "cosh",
-            "tanh",
-            "asinh",
-            "acosh",
-            "atanh",
-            "expm1",
-            "log1p",
-            "log10",
-            "erfc",
-            "lgamma",
-            "erfinv",
+            "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "expm1", "log1p",
+            "log10", "erfc", "lgamma", "erfinv",
         )
     },
     **_rows(1, floor="tl.floor({0})", ceil="tl.ceil({0})", round="math.nearbyint({0})", trunc="math.trunc({0})"),

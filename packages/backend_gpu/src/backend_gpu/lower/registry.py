@@ -61,12 +61,8 @@ class Lower(Builder, ABC):
             if value is None:
                 continue
             probe = _probe(value)
-            result = (
-                probe
-                if result is None
-                else torch.empty(
-                    (1,) * max(_ndim(result), _ndim(probe)), dtype=torch.result_type(result, probe), device="meta"
-                )
+            result = probe if result is None else torch.empty(
+                (1,) * max(_ndim(result), _ndim(probe)), dtype=torch.result_type(result, probe), device="meta"
             )
         return result.dtype if isinstance(result, torch.Tensor) else torch.result_type(result, result)
 

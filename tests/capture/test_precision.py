@@ -1,9 +1,12 @@
 """How often programs that vary are captured: a bounded, stated number of times, with plain Python as the oracle."""
 
 import functools
+import itertools
 
 import pytest
 import torch
+import torch.nn.functional as F
+from capture.compare import difference
 from torch import nn
 
 import dynacore
@@ -169,6 +172,222 @@ def test_a_counter_on_a_module(captures):
     for _ in range(10):
         assert torch.equal(fast(X), plain(X))
     assert counting.calls == plain.calls == 10
+    assert captures.new() == 2
+
+
+FLOATS = {
+    "clamp": lambda x, s: x.clamp(-s, s) + torch.clamp(x, max=s),
+    "pow": lambda x, s: x.abs() ** s + s**x + torch.pow(x.abs(), s),
+    "chosen": lambda x, s: (x.masked_fill(x > 1, s), torch.where(x > 1, x, s), torch.where(x > s, s, x)),
+    "new": lambda x, s: (torch.full((2,), s), torch.full_like(x, s), x.new_full((3,), s), torch.tensor([s, 1.0])),
+    "filled": lambda x, s: x.clone().fill_(s),
+    "in place": lambda x, s: x.clone().mul_(s).add_(x, alpha=s).clamp_(max=s),
+    "mixed": lambda x, s: torch.lerp(x, x + 1, s) + torch.add(x, x, alpha=s) + torch.addcmul(x, x, x, value=s),
+    "activations": lambda x, s: F.leaky_relu(x, s) + F.elu(x, s) + F.softplus(x, s) + F.hardtanh(x, -s, s),
+    "norm": lambda x, s: F.layer_norm(x, (4,), eps=s) + F.normalize(x[None], eps=s)[0],
+    "integers": lambda x, s: (x.long() * s, x.long() + s, x.long() ** s, x % s, x // s),
+    "computed": lambda x, s: (x * (s * 2 + 1), f"{s}", max(s, 0.25), -s),
+}
+
+
+@pytest.mark.parametrize("program", FLOATS.values(), ids=FLOATS)
+def test_a_float_in_many_places(captures, program):
+    fast = compiled(program)
+    for i in range(8):
+        assert difference(fast(X, i + 0.5), program(X, i + 0.5)) is None
+    assert captures.new() == 2
+
+
+def sliced(n, width):
+    return torch.randn(n, width)[:, :4]
+
+
+def stepped(n, width):
+    return torch.randn(n, 4, width)[:, :, 0]
+
+
+@pytest.mark.parametrize("given", [sliced, stepped])
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x * 2 + 1,
+        lambda x: (x @ x.t()).relu(),
+        lambda x: torch.softmax(x, -1).sum(0),
+        lambda x: (x.reshape(-1), x.contiguous(), x.stride(), x.is_contiguous()),
+        lambda x: x.clone().add_(x)[1:],
+    ],
+    ids=["pointwise", "product", "softmax", "layout", "in place"],
+)
+def test_a_stride_that_varies_on_its_own(captures, program, given):
+    fast = compiled(program)
+    for width in range(5, 13):
+        x = given(3, width)
+        assert difference(fast(x), program(x)) is None
+    assert captures.new() == 2
+    for width in range(5, 13):
+        x = given(width, width + 8)
+        assert difference(fast(x), program(x)) is None
+    assert captures.new() <= 2
+
+
+@pytest.mark.parametrize("backend", ["aot_eager"])
+def test_a_stride_that_varies_through_compilers(captures, backend):
+    fast = dynacore.compile(lambda x: x.softmax(-1) * x, backend=backend)
+    for width in range(5, 13):
+        x = sliced(3, width)
+        torch.testing.assert_close(fast(x), x.softmax(-1) * x)
+    assert captures.new() == 2
+
+
+def test_where_a_tensor_lies_in_its_memory_does_not_matter(captures):
+    fast = compiled(lambda x: x + 1)
+    for start in range(8):
+        x = torch.randn(20)[start : start + 4]
+        assert torch.equal(fast(x), x + 1)
+    assert captures.new() == 1
+
+
+def test_models_that_are_arguments(captures):
+    fast = compiled(lambda model, x: model(x))
+    layers = [Layer() for _ in range(6)]
+    for layer in layers * 2:
+        assert torch.equal(fast(layer, X), layer(X))
+    assert captures.new() == 1
+    for dtype in (torch.float64, torch.bfloat16):
+        layer = Layer().to(dtype)
+        assert torch.equal(fast(layer, X.to(dtype)), layer(X.to(dtype)))
+    assert captures.new() == 2
+    assert torch.equal(fast(layers[0], X), layers[0](X))
+    assert captures.new() == 0
+
+
+def test_lists_of_models_that_are_arguments(captures):
+    fast = compiled(lambda models, x: sum(model(x) for model in models))
+    for _ in range(4):
+        models = [Layer() for _ in range(3)]
+        assert torch.equal(fast(models, X), sum(model(X) for model in models))
+    assert captures.new() == 1
+
+
+def test_models_in_closures_and_partials(captures):
+    def run(model, x):
+        return model(x) + 1
+
+    for _ in range(4):
+        layer = Layer()
+        assert torch.equal(compiled(functools.partial(run, layer))(X), layer(X) + 1)
+        assert torch.equal(compiled(lambda x: layer(x))(X), layer(X))
+    assert captures.new() == 2
+
+
+def test_fresh_functions_as_arguments(captures):
+    fast = compiled(lambda function, x: function(x))
+    for scale in (torch.tensor(2.0), torch.tensor(3.0), torch.tensor(4.0)):
+        assert torch.equal(fast(lambda x: x * scale, X), X * scale)
+    assert captures.new() == 1
+    for scale in (torch.tensor(2.0), torch.tensor(3.0), torch.tensor(4.0)):
+        assert torch.equal(fast(functools.partial(torch.mul, scale), X), X * scale)
+    assert captures.new() == 1
+
+
+class Numbered(nn.Module):
+    """A layer with its place and its name."""
+
+    def __init__(self, index):
+        super().__init__()
+        self.index = index
+        self.name = f"layer {index}"
+        self.inner = Counting()
+
+    def forward(self, x):
+        return self.inner(x) + self.index
+
+
+def test_layers_with_their_index(captures):
+    for index in range(2, 12):
+        layer, twin = Numbered(index), Numbered(index)
+        assert torch.equal(compiled(layer)(X), twin(X))
+    assert captures.new() == 2
+
+
+def test_counters_on_nested_modules(captures):
+    model, twin = (nn.Sequential(Numbered(1), Counting(), Numbered(2)) for _ in range(2))
+    fast = compiled(model)
+    for _ in range(8):
+        assert torch.equal(fast(X), twin(X))
+    assert captures.new() == 2
+
+
+def test_a_counter_that_is_branched_on(captures):
+    class Alternating(Counting):
+        def forward(self, x):
+            self.calls += 1
+            return x * 2 if self.calls % 2 else x * min(1.0, self.calls / 5)
+
+    model, twin = Alternating(), Alternating()
+    fast = compiled(model)
+    for _ in range(12):
+        assert torch.equal(fast(X), twin(X))
+    assert captures.new() <= 4
+
+
+def test_a_model_that_changes_its_dtype(captures):
+    model = Layer()
+    fast = compiled(model)
+    for dtype in (torch.float32, torch.float64, torch.bfloat16) * 2:
+        model.to(dtype)
+        assert torch.equal(fast(X.to(dtype)), model(X.to(dtype)))
+    assert captures.new() == 3
+
+
+def test_dicts_in_any_order(captures):
+    looked_up, walked = (lambda d: d["a"] - d["b"] + d["c"]), (lambda d: list(d.values()))
+    for program, most in ((looked_up, 1), (walked, 6)):
+        fast = compiled(program)
+        for keys in itertools.permutations("abc"):
+            given = {key: X + ord(key) for key in keys}
+            assert difference(fast(given), program(given)) is None
+        assert captures.new() == most
+    keywords = compiled(lambda **d: d["a"] - d["b"])
+    assert torch.equal(keywords(a=X, b=X * 2), -X)
+    assert torch.equal(keywords(b=X * 2, a=X), -X)
+    assert captures.new() == 1
+
+
+def test_keys_beside_those_that_are_read(captures):
+    fast = compiled(lambda d: d["a"] * 2)
+    for n in range(6):
+        assert torch.equal(fast({"a": X, **dict.fromkeys(range(n))}), X * 2)
+    assert captures.new() == 1
+
+
+def test_a_list_that_is_only_appended_to(captures):
+    class Recording(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.seen = []
+
+        def forward(self, x):
+            self.seen.append(x.sum())
+            return x * 2
+
+    model, seen = Recording(), []
+    fast, onto = compiled(model), compiled(lambda items, x: items.append(x + 1))
+    for _ in range(6):
+        assert torch.equal(fast(X), X * 2)
+        onto(seen, X)
+    assert len(model.seen) == len(seen) == 6
+    assert captures.new() == 2
+
+
+def test_numbers_in_tuples_and_keywords(captures):
+    def program(x, *args, pair, **named):
+        return x * args[0] + pair[0] * pair[1] - named["lr"]
+
+    fast = compiled(program)
+    for i in range(2, 9):
+        given = {"pair": (i, i + 0.5), "lr": 0.1 * i}
+        assert torch.equal(fast(X, i, **given), program(X, i, **given))
     assert captures.new() == 2
 
 

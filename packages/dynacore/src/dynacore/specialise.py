@@ -56,16 +56,25 @@ class Varying:
     """Whether operations give numbers, or tensors whose sizes depend on values."""
 
     def places(self) -> list[tuple[int, int]] | None:
-        """For each leaf an input that shows it: (input, dimension), -1 for an int itself. None where one is missing."""
+        """For each leaf an input that shows it, for `shown`: (input, which number). None where one is missing."""
         found: dict[Any, tuple[int, int]] = {}
         for i, varies in enumerate(self.inputs):
-            sizes = () if varies is None else varies[0] if is_layout(varies) else ()
+            sizes, strides = varies if varies is not None and is_layout(varies) else ((), ())
             for dim, size in enumerate(sizes):
                 found.setdefault(size, (i, dim))
+            for dim, step in enumerate(strides):
+                found.setdefault(step, (i, -2 - dim))
             if varies is not None and not is_layout(varies):
                 found[varies] = (i, -1)
         places = [found.get(("leaf", k)) for k in range(len(self.leaves))]
         return None if None in places else places  # type: ignore[return-value]
+
+
+def shown(value: Any, which: int) -> int:
+    """A number that an input shows: a tensor's size, an int itself at -1, below that a tensor's stride."""
+    if which == -1:
+        return value
+    return value.shape[which] if which >= 0 else value.stride(-2 - which)
 
 
 def is_layout(varies: Any) -> bool:
@@ -174,8 +183,8 @@ class _Artifacts:
     ) -> Any:
         """An artifact for all sizes that meet what the compiler relied on."""
         leaves = [
-            (inputs[i] if dim < 0 else inputs[i].shape[dim], is_size)
-            for (i, dim), (_, is_size) in zip(places, varying.leaves, strict=True)
+            (shown(inputs[i], which), is_size)
+            for (i, which), (_, is_size) in zip(places, varying.leaves, strict=True)
         ]
         examples, conditions = open_inputs(inputs, leaves, varying.inputs)
         try:
@@ -189,7 +198,7 @@ class _Artifacts:
             return None, compiled
 
         def holds(given: Sequence[Any]) -> bool:
-            return condition(*[given[i] if dim < 0 else given[i].shape[dim] for i, dim in places])
+            return condition(*[shown(given[i], which) for i, which in places])
 
         return holds, compiled
 

@@ -21,6 +21,14 @@ OPEN_SCALARS = frozenset(
     "__iadd__ __isub__ __imul__ __itruediv__ "
     "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ add_ sub_ mul_ div_".split()
 )
+#: operations whose result has the same metadata for every float among their arguments
+OPEN_FLOATS = OPEN_SCALARS | frozenset(
+    "pow __pow__ __rpow__ pow_ float_power fmod remainder mod __mod__ floordiv floor_divide __floordiv__ "
+    "clamp clip clamp_ clip_ clamp_min clamp_max masked_fill masked_fill_ where fill fill_ full full_like new_full "
+    "tensor scalar_tensor lerp lerp_ addcmul addcmul_ addcdiv addcdiv_ add sub rsub "
+    "layer_norm rms_norm linspace huber_loss smooth_l1_loss normalize addmm baddbmm addmv new_tensor _threshold "
+    "leaky_relu elu celu softplus threshold hardtanh hardshrink softshrink nan_to_num".split()
+)
 PASSED_AS_THEY_ARE = (*device_types(), type(None), type(Ellipsis))
 
 
@@ -87,6 +95,8 @@ class Arguments:
             if type(now) is Host:
                 self.open.add(id(value))
                 return value.example
+        if value.cls is float and self.name in OPEN_FLOATS:
+            return value.example
         constant = self.hosts[id(value)] = self.graph.m.specialise(value).value
         return constant
 

@@ -34,10 +34,16 @@ def steps_to_size(steps: tuple, dim: int) -> tuple:
     return (*steps, ("slot", "shape"), ("item", dim))
 
 
+def steps_to_stride(steps: tuple, dim: int) -> tuple:
+    """`stride_source(tensor, dim).steps`, from the steps to the tensor."""
+    return (*steps, ("call", torch.Tensor.stride), ("item", dim))
+
+
 def layout(m: Any, tensor: torch.Tensor, source: Source) -> tuple[tuple, tuple] | None:
     """Shape and strides with a `Size` for each that varies from call to call; None where none does."""
     open_dims = opened(m, tensor, source)
-    if not open_dims:
+    open_strides = varied_strides(m, tensor, source)
+    if not open_dims and not open_strides:
         return None
     marked = tensor.__dict__.get(DYNAMIC_ATTRIBUTE, ())
     shape = tuple([
@@ -50,7 +56,7 @@ def layout(m: Any, tensor: torch.Tensor, source: Source) -> tuple[tuple, tuple] 
             m.marked.append(shape[dim].host)
     if logs.enabled("dynamic"):
         logs.emit("dynamic", f"open sizes: {', '.join(str(size_source(source, d)) for d in open_dims)}")
-    return shape, strides(m, tensor, shape, source)
+    return shape, strides(m, tensor, shape, source, open_strides)
 
 
 def bounded(m: Any, size: Size, low: int | None, high: int | None) -> None:
@@ -95,22 +101,34 @@ def belongs_to_module(source: Source) -> bool:
     return False
 
 
-def strides(m: Any, tensor: torch.Tensor, shape: tuple, source: Source) -> tuple:
-    """The strides, as products of sizes where they are such in this call and a guard holds them to it."""
+def varied_strides(m: Any, tensor: torch.Tensor, source: Source) -> dict[int, Size]:
+    """The strides that have differed between calls on their own."""
+    if m.sizes_vary is False or not m.dynamic:
+        return {}
+    steps = source.steps
+    return {
+        dim: Size(m, m.size_at(stride_source(source, dim), step, SMALLEST))
+        for dim, step in enumerate(tensor.stride())
+        if step >= SMALLEST and steps_to_stride(steps, dim) in m.dynamic
+    }
+
+
+def strides(m: Any, tensor: torch.Tensor, shape: tuple, source: Source, given: dict[int, Size]) -> tuple:
+    """The strides as given; else as products of sizes where they are such in this call and a guard holds them to it."""
     real = tensor.stride()
     dense = contiguous(shape)
-    if tuple(map(example, dense)) == real and all(size not in (0, 1) for size in tensor.shape):
+    if not given and tuple(map(example, dense)) == real and all(size not in (0, 1) for size in tensor.shape):
         source.child("call", torch.Tensor.is_contiguous).check("is", True)
         return dense
-    found: list[Any] = list(real)
+    found: list[Any] = [given.get(dim, step) for dim, step in enumerate(real)]
     expected: Any = 1
     for dim in sorted(range(len(shape)), key=lambda d: (real[d], -d)):
-        if real[dim] and real[dim] == example(expected):
+        if dim not in given and real[dim] and real[dim] == example(expected):
             found[dim] = expected
         if real[dim]:
             expected = found[dim] * shape[dim]
     for dim, step in enumerate(found):
-        if type(step) is Size:
+        if type(step) is Size and dim not in given:
             own = Host(real[dim], stride_source(source, dim))
             condition = Host(True, None, "({} == {})", (own, step.host))
             m.relations.append(("rel", condition, True))

@@ -6,6 +6,7 @@ is kept beside them (`values.Tensor.device`). Real tensors are only read, and th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from ..torch_api import InferenceMode, is_view_op, set_conj, set_grad_enabled, s
 from . import shapes_nn  # noqa: F401  (fills QUICK)
 from .arguments import Arguments
 from .autocast import Unsuitable, autocast_specs
-from .dims import steps_to_size
+from .dims import steps_to_size, steps_to_stride
 from .layouts import Spec
 from .ops import is_leaf_by_mark
 from .shapes import IN_PLACE, QUICK, WITHOUT_GRAD
@@ -45,11 +46,12 @@ class TensorSpec:
         self.requires_grad = example.requires_grad
 
     def varied(self, steps: tuple, now: Any) -> list[tuple]:
-        """The steps to sizes of the tensor at `steps` that are others now."""
-        if not isinstance(now, torch.Tensor) or now.dim() != len(self.shape):
+        """The steps to sizes of the tensor at `steps` that are others now; if all fit, to strides that are."""
+        if not isinstance(now, torch.Tensor) or now.dim() != len(self.shape) or now.layout is not torch.strided:
             return []
-        rows = enumerate(zip(self.shape, now.shape, strict=True))
-        return [steps_to_size(steps, dim) for dim, (size, other) in rows if size is not None and size != other]
+        return differing(steps_to_size, steps, self.shape, now.shape) or differing(
+            steps_to_stride, steps, self.stride, now.stride()
+        )
 
     def described(self, found: TensorSpec) -> str:
         """What the guard expects, or what `found` has there; both in the same words."""
@@ -62,6 +64,11 @@ class TensorSpec:
 
     def __repr__(self) -> str:
         return self.described(self)
+
+
+def differing(to: Callable[[tuple, int], tuple], steps: tuple, expected: Any, found: Any) -> list[tuple]:
+    """The steps to numbers that aren't those expected; None stands for any."""
+    return [to(steps, dim) for dim, (own, now) in enumerate(zip(expected, found)) if own is not None and own != now]
 
 
 def listed(sizes: Any) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from .check_program import check_program
 from .config import config
 from .errors import Unsupported
 from .ir.check import check_graph
@@ -86,6 +87,8 @@ def compile_program(
     kernels = Kernels(device, torch_device, tune)
     memory = Plan(plan, lambda node: node.op == "item" and node.inputs[0].attrs["target"] in OUT_VARIANTS)
     program = write_program(plan, memory, kernels.name)
+    if config.check:
+        check_program(program.actions, graph, {name: made.source for name, made in kernels.launchers.items()})
     report.kernels = sum(step.kernel is not None for step in plan.steps)
     report.sources = [source.text for source in kernels.sources()]
     report.program = program.text

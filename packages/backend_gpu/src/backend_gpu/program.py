@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from .actions import Action, Allocate, Call, Drop, Launch, Operand, Return, Take, source_of
 from .ir.index import Expr, Index
 from .ir.loops import Loops
 from .ir.nodes import Node, Ref
@@ -31,10 +32,15 @@ RESERVED = {"args", "aten", "torch", "empty", "view", "expect", "run", "device"}
 
 @dataclass
 class ProgramText:
-    """The source of a program, and the objects that it names."""
+    """A program: its actions, and the objects that they name."""
 
-    text: str
+    actions: list[Action]
     constants: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The Python source."""
+        return source_of(self.actions)
 
 
 def write_program(schedule: Schedule, plan: Plan, name_kernel: Callable[[Loops], str]) -> ProgramText:
@@ -46,7 +52,7 @@ class _Writer:
     def __init__(self, schedule: Schedule, plan: Plan, name_kernel: Callable[[Loops], str]):
         self.schedule, self.plan, self.name_kernel = schedule, plan, name_kernel
         self.graph = schedule.graph
-        self.lines: list[str] = []
+        self.actions: list[Action] = []
         self.constants: dict[str, Any] = {"device": self.graph.device}
         self.names: dict[Node, str] = {}
         self._taken = set(RESERVED)
@@ -58,19 +64,18 @@ class _Writer:
             for node, source in self.plan.allocate[number]:
                 self._allocate(node, source)
                 if source is not None and source not in map(self.plan.home, step.reads):
-                    self.lines.append(f"del {self.names.pop(source)}")
+                    self.actions.append(Drop([self.names.pop(source)]))
             if step.kernel is not None:
                 self._kernel(step.kernel)
             else:
                 self._extern(step)
             dead = [self.names[node] for node in self.plan.dead[number] if node in self.names]
             if dead:
-                self.lines.append(f"del {', '.join(sorted(dead))}")
+                self.actions.append(Drop(sorted(dead)))
         strides = self.graph.strides
         outputs = [self._output(value, strides.get(position)) for position, value in enumerate(self.graph.outputs)]
-        self.lines.append(f"return [{', '.join(outputs)}]")
-        text = "def run(args):\n" + "".join(f"    {line}\n" for line in self.lines)
-        return ProgramText(text, self.constants)
+        self.actions.append(Return(outputs))
+        return ProgramText(self.actions, self.constants)
 
     def name(self, node: Node) -> str:
         """The variable of a tensor."""
@@ -90,12 +95,11 @@ class _Writer:
         names = []
         for position, value in enumerate(self.graph.inputs):
             names.append(self.name(value) if isinstance(value, Node) else f"number{position}")
-        if names:
-            self.lines.append(f"{', '.join(names)}{',' if len(names) == 1 else ''} = args")
-        self.lines.append("args.clear()")
+        sizes = []
         for symbol, (position, dimension) in self.graph.sizes.items():
-            where = names[position] if dimension < 0 else f"{names[position]}.shape[{dimension}]"
-            self.lines.append(f"{symbol} = {where}")
+            sizes.append((symbol, names[position] if dimension < 0 else f"{names[position]}.shape[{dimension}]"))
+        tensors = {name: value for name, value in zip(names, self.graph.inputs) if isinstance(value, Node)}
+        self.actions.append(Take(names, tensors, sizes))
 
     def sizes(self, values: tuple[Index, ...]) -> str:
         """A tuple of sizes as source."""
@@ -118,65 +122,60 @@ class _Writer:
         shape, strides = self.sizes(node.shape), self.sizes(node.layout())
         name = self.name(node)
         if source is None:
-            self.lines.append(f"{name} = empty({shape}, {strides}, dtype={node.dtype}, device=device)")
+            value = f"empty({shape}, {strides}, dtype={node.dtype}, device=device)"
         elif source.shape == node.shape and same_strides(node.shape, source.layout(), node.layout()):
-            self.lines.append(f"{name} = {self.names[source]}  # its memory is free again")
+            value = self.names[source]
         else:
-            self.lines.append(f"{name} = view({self.names[source]}, {shape}, {strides}, 0)  # its memory is free again")
+            value = f"view({self.names[source]}, {shape}, {strides}, 0)"
+        self.actions.append(Allocate(name, node, None if source is None else self.names[source], value))
 
     def _kernel(self, kernel: Loops) -> None:
         launcher = self.name_kernel(kernel)
         tensors = [self.name(self.plan.home(buffer)) for buffer in kernel.buffers]
         numbers = [self.index.write(part.x) for part in kernel.parts or (kernel,)] + kernel.symbols
-        line = f"{launcher}({', '.join([*tensors, *numbers])})"
-        if not kernel.parts and kernel.x == 0 or (kernel.r == 0 and not any(s.op == "reduce" for s in kernel.stmts)):
-            line = f"# nothing to do: {line}"
-        elif isinstance(kernel.x, Expr):
-            self.lines.append(f"if {numbers[0]} > 0:")
-            line = f"    {line}"
-        self.lines.append(line)
+        reduces = any(stmt.op == "reduce" for stmt in kernel.stmts)
+        idle = not kernel.parts and kernel.x == 0 or (kernel.r == 0 and not reduces)
+        self.actions.append(Launch(launcher, kernel, tensors, numbers, idle, isinstance(kernel.x, Expr)))
 
-    def operand(self, node: Node, wanted: tuple[Index, ...] | None = None) -> str:
+    def operand(self, node: Node, wanted: tuple[Index, ...] | None = None) -> Operand:
         """A tensor for ATen or for the caller: a variable, or a view of one."""
         node = self.plan.home(node)
         if node in self.names:
-            return self.names[node]
+            return Operand(self.names[node], self.names[node])
         found = strided(node)
         assert found is not None, node.text()
         base, strides, offset = found
         strides = wanted or strides
-        base_name = self.name(self.plan.home(base))
-        return f"view({base_name}, {self.sizes(node.shape)}, {self.sizes(strides)}, {self.index.write(offset)})"
+        name = self.name(self.plan.home(base))
+        text = f"view({name}, {self.sizes(node.shape)}, {self.sizes(strides)}, {self.index.write(offset)})"
+        return Operand(name, text, node.shape, strides, offset)
 
     def _extern(self, step: Step) -> None:
         node = step.extern
         assert node is not None
         target = node.attrs["target"]
-        arguments = [self._argument(value, node) for value in node.attrs["args"]]
-        arguments += [f"{key}={self._argument(value, node)}" for key, value in node.attrs["kwargs"].items()]
+        reads: list[Operand] = []
+        arguments = [self._argument(value, node, reads) for value in node.attrs["args"]]
+        arguments += [f"{key}={self._argument(value, node, reads)}" for key, value in node.attrs["kwargs"].items()]
         items = list(step.writes)
         if target in OUT_VARIANTS and len(items) == 1 and self.plan.preallocated(items[0]):
-            self.lines.append(f"aten.{OUT_VARIANTS[target]}({', '.join(arguments)}, out={self.name(items[0])})")
+            name = self.name(items[0])
+            source = f"aten.{OUT_VARIANTS[target]}({', '.join(arguments)}, out={name})"
+            self.actions.append(Call(target, reads, source, out=(name, items[0])))
             return
-        function = self.constant(target, str(target).replace(".", "_"))
-        call = f"{function}({', '.join(arguments)})"
-        if not node.attrs["many"]:
-            call = f"({call},)"
-        results = "results" if len(items) != 1 else None
-        if results:
-            self.lines.append(f"results = {call}")
+        call = f"{self.constant(target, str(target).replace('.', '_'))}({', '.join(arguments)})"
+        made = []
         for item in items:
-            value = f"{results or call}[{item.attrs['which']}]"
-            shape, strides = self.sizes(item.shape), self.sizes(item.layout())
-            self.lines.append(f"{self.name(item)} = expect({value}, {shape}, {strides})")
-        if results:
-            self.lines.append("del results")
+            layout = f"expect({{}}, {self.sizes(item.shape)}, {self.sizes(item.layout())})"
+            made.append((self.name(item), item, item.attrs["which"], layout))
+        self.actions.append(Call(target, reads, call if node.attrs["many"] else f"({call},)", made))
 
-    def _argument(self, value: Any, node: Node) -> str:
+    def _argument(self, value: Any, node: Node, reads: list[Operand]) -> str:
         if isinstance(value, Ref):
-            return self.operand(node.inputs[value.position])
+            reads.append(self.operand(node.inputs[value.position]))
+            return reads[-1].text
         if isinstance(value, (list, tuple)):
-            return f"[{', '.join(self._argument(item, node) for item in value)}]"
+            return f"[{', '.join(self._argument(item, node, reads) for item in value)}]"
         if isinstance(value, Expr):
             return self.index.write(value)
         if isinstance(value, (bool, int, str)) or value is None:
@@ -185,7 +184,7 @@ class _Writer:
             return repr(value) if value == value and abs(value) != float("inf") else f'float("{value}")'
         return self.constant(value, f"const_{type(value).__name__}")
 
-    def _output(self, value: Any, strides: tuple[Index, ...] | None) -> str:
+    def _output(self, value: Any, strides: tuple[Index, ...] | None) -> Operand | str:
         if isinstance(value, Node):
             return self.operand(value, strides)
         if isinstance(value, Expr):

@@ -81,17 +81,11 @@ class Plan:
                 self._allocated.add(node)
             self.allocate.append(made)
             dead = [n for n in self._touched(step) if self._last.get(n, -1) == number and not is_given(n, inputs)]
-            free += [n for n in dead if n in self._allocated and n not in taken]
-            self.dead.append(self._droppable(dead, free))
-
-    def _droppable(self, dead: list[Node], free: list[Node]) -> list[Node]:
-        """What is let go at once: all but tensors whose memory a later step takes over."""
-        wanted = {(n.dtype, n.numel) for n in self._future()}
-        return [n for n in dead if n not in free or (n.dtype, n.numel) not in wanted]
-
-    def _future(self) -> list[Node]:
-        rest = self.schedule.steps[len(self.allocate) :]
-        return [self.home(node) for step in rest for node in step.writes if self._is_allocated_here(step, node)]
+            kept = [n for n in dead if n in self._allocated and n not in taken]
+            free += kept
+            self.dead.append([n for n in dead if n not in kept])
+        for node in free:  # nothing took over their memory: they are let go where they die
+            self.dead[self._last[node]].append(node)
 
     def _is_allocated_here(self, step: Step, node: Node) -> bool:
         return step.kernel is not None or self._writes_out(node)

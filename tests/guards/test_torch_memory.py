@@ -64,6 +64,8 @@ def make(choose):
                 tensor = torch.empty(shape, dtype=dtype)
         case 14:
             tensor = tensor[None].squeeze(0)
+        case 15 if dtype.is_floating_point:
+            tensor = tensor.view(shape).requires_grad_()
     return tensor
 
 
@@ -97,10 +99,12 @@ def guards_like(tensors, dynamic=False):
             spec.shape = (None, *spec.shape[1:])
             spec.stride = (None,) * len(spec.stride)
     checker = tensor_checker(specs)
+    handed = range(len(specs))[::2]
     nodes = tuple(
-        ("arg", i, (("shape", spec.shape), ("tensor", i)), -1, ()) for i, spec in enumerate(specs)
-    )  # fmt: skip
-    return _C.Guards(("root", None, (("tensors", checker),), -1, nodes), 0), checker
+        ("arg", i, (("shape", spec.shape), ("tensor", i)), handed.index(i) if i in handed else -1, ())
+        for i, spec in enumerate(specs)
+    )
+    return _C.Guards(("root", None, (("tensors", checker),), -1, nodes), len(handed)), checker
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
@@ -116,8 +120,27 @@ def test_tensors_are_read_as_torch_says(seed, dynamic):
             for _ in range(choose.randrange(3)):
                 mutate(choose, choose.choice(now))
             expected = bool(checker(*now))
-            assert (guards.check(now) is not None) == expected
-            assert (guards.check(now) is not None) == expected
+            for _ in range(2):
+                found = guards.check(now)
+                assert (found is not None) == expected
+                assert found is None or all(a is b for a, b in zip(found, now[::2], strict=True))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_batch_of_many_tensors(seed):
+    choose = random.Random(seed)
+    tensors = [make(choose) for _ in range(60)]
+    guards, checker = guards_like(tensors)
+    for _ in range(60):
+        now = [choose.choice([tensor, tensor.detach()]) if choose.random() < 0.1 else tensor for tensor in tensors]
+        if choose.random() < 0.3:
+            now[choose.randrange(60)] = make(choose)
+        expected = bool(checker(*now))
+        assert (guards.check(now) is not None) == (guards.check(now) is not None) == expected
+        at = choose.randrange(60)
+        was, tensors[at] = tensors[at], make(choose)
+        assert (guards.check(tensors) is not None) == bool(checker(*tensors))
+        tensors[at] = was
 
 
 class FunctionMode(torch.overrides.TorchFunctionMode):

@@ -234,7 +234,9 @@ check_holds(const Check *check, PyObject *object, Walk *walk)
     case CHECK_SHAPE:
         return guard_shape_holds(check, object);
     case CHECK_TENSOR:
-        Py_XSETREF(walk->found[walk->guards->n_handed + check->index], Py_NewRef(object));
+        if (check->second >= walk->guards->n_handed) {
+            Py_XSETREF(walk->found[check->second], Py_NewRef(object));
+        }
         return 1;
     case CHECK_TRUE: {
         PyObject *answer = PyObject_CallOneArg(check->value, object);

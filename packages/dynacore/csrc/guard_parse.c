@@ -274,6 +274,8 @@ parse_check(Parser *parser, const Node *node, PyObject *tuple, Check *check)
             return malformed("a place in the batch beyond its end or taken twice", tuple);
         }
         parser->n_tensor_checks++;
+        check->second = node->handed >= 0 ? node->handed : parser->guards->n_handed + parser->guards->n_loose++;
+        parser->guards->batch[check->index] = check->second;
         parser->guards->n_batch = Py_MAX(parser->guards->n_batch, check->index + 1);
     }
     return 0;
@@ -428,11 +430,12 @@ guards_parse(Guards *guards)
     guards->nodes = PyMem_Calloc(guards->n_nodes, sizeof(Node));
     guards->children = PyMem_Calloc(guards->n_nodes, sizeof(Node *));
     guards->checks = PyMem_Calloc(guards->n_checks, sizeof(Check));
+    guards->batch = PyMem_Calloc(guards->n_checks, sizeof(Py_ssize_t));
     Parser parser = {.guards = guards,
                      .handed_seen = PyMem_Calloc(guards->n_handed, 1),
                      .batch_seen = PyMem_Calloc(guards->n_checks, 1)};
     int result = -1;
-    if (guards->nodes && guards->children && guards->checks && parser.handed_seen && parser.batch_seen) {
+    if (guards->nodes && guards->children && guards->checks && guards->batch && parser.handed_seen && parser.batch_seen) {
         result = parse_all(&parser);
     }
     else {

@@ -3,11 +3,16 @@
 #include "torch_memory.h"
 #include <string.h>
 
+#define UNKNOWN (-1)
+#define AHEAD 32 /* tensors on their way from memory while one is compared */
+
 /* What was read when the checks last held, and when they last failed: what is the same again needs no asking. */
 typedef struct TorchMemory {
     uint64_t held[MAX_STATE], failed[MAX_STATE];
     int n_held, n_failed;
-    TensorWords batch[]; /* as they last held */
+    TensorWords *kinds; /* the different metadata that tensors of the batch had: a model's parameters have few */
+    int n_kinds;
+    int batch[]; /* each tensor's among them, as it last held, or UNKNOWN */
 } TorchMemory;
 
 int
@@ -23,9 +28,23 @@ static TorchMemory *
 memory_of(Guards *guards)
 {
     if (guards->memory == NULL) {
-        guards->memory = PyMem_Calloc(1, sizeof(TorchMemory) + guards->n_batch * sizeof(TensorWords));
+        TorchMemory *memory = PyMem_Calloc(1, sizeof(TorchMemory) + guards->n_batch * sizeof(int));
+        for (Py_ssize_t i = 0; memory != NULL && i < guards->n_batch; i++) {
+            memory->batch[i] = UNKNOWN;
+        }
+        guards->memory = memory;
     }
     return guards->memory;
+}
+
+void
+guard_torch_forget(Guards *guards)
+{
+    if (guards->memory != NULL) {
+        PyMem_Free(guards->memory->kinds);
+        PyMem_Free(guards->memory);
+        guards->memory = NULL;
+    }
 }
 
 static int
@@ -73,22 +92,104 @@ guard_state_holds(Guards *guards)
     return holds;
 }
 
+/* The first tensor of the batch that isn't as it was. Where a model's tensors lie in memory nobody could guess, so the
+ * processor is told of those that come next: it waits for many at once then. */
+static Py_ssize_t
+first_other_tensor(const Guards *guards, const TorchMemory *memory, PyObject *const *found)
+{
+    const uint64_t *bodies[AHEAD]; /* of the tensors that come next, round and round */
+    size_t n = guards->n_batch;
+    for (size_t i = 0; i < n + AHEAD; i++) {
+        const uint64_t **body = &bodies[i % AHEAD];
+        if (i >= AHEAD) {
+            int kind = memory->batch[i - AHEAD];
+            if (kind == UNKNOWN || !tensor_has(found[guards->batch[i - AHEAD]], &memory->kinds[kind])) {
+                return i - AHEAD;
+            }
+        }
+        if (i < n && (*body = tensor_body(found[guards->batch[i]])) != NULL) {
+            tensor_fetch(*body);
+        }
+        if (i >= AHEAD / 2 && i < n + AHEAD / 2 && bodies[(i - AHEAD / 2) % AHEAD] != NULL) {
+            tensor_fetch_autograd(bodies[(i - AHEAD / 2) % AHEAD]);
+        }
+    }
+    return n;
+}
+
+static int
+ask_about_tensors(const Check *check, const Guards *guards, PyObject *const *found)
+{
+    PyObject *small[16];
+    Py_ssize_t n = guards->n_batch;
+    PyObject **tensors = n <= (Py_ssize_t)Py_ARRAY_LENGTH(small) ? small : PyMem_Malloc(n * sizeof(PyObject *));
+    if (tensors == NULL) {
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        tensors[i] = found[guards->batch[i]];
+    }
+    int holds = guard_call_is_true(check->value, tensors, n);
+    if (tensors != small) {
+        PyMem_Free(tensors);
+    }
+    return holds;
+}
+
+/* The number of these metadata among those of the batch. */
+static int
+kind_of(TorchMemory *memory, const TensorWords *words, Py_ssize_t n_batch)
+{
+    for (int i = 0; i < memory->n_kinds; i++) {
+        if (memcmp(&memory->kinds[i], words, sizeof *words) == 0) {
+            return i;
+        }
+    }
+    if (memory->n_kinds >= 2 * n_batch) { /* those that no tensor has any more pile up */
+        memory->n_kinds = 0;
+        for (Py_ssize_t i = 0; i < n_batch; i++) {
+            memory->batch[i] = UNKNOWN;
+        }
+    }
+    TensorWords *kinds = PyMem_Realloc(memory->kinds, (memory->n_kinds + 1) * sizeof *words);
+    if (kinds == NULL) {
+        return UNKNOWN;
+    }
+    memory->kinds = kinds;
+    kinds[memory->n_kinds] = *words;
+    return memory->n_kinds++;
+}
+
+/* The tensor passed the check at this place of the batch. */
+static void
+remember_tensor(TorchMemory *memory, Py_ssize_t at, PyObject *tensor, Py_ssize_t n_batch)
+{
+    TensorWords words;
+    int before = memory->batch[at];
+    if (before != UNKNOWN && tensor_has(tensor, &memory->kinds[before])) {
+        return;
+    }
+    if (!tensor_read(tensor, &words)) {
+        memory->batch[at] = UNKNOWN;
+        return;
+    }
+    if (before != UNKNOWN) {
+        tensor_words_allow(&words, &memory->kinds[before]);
+    }
+    memory->batch[at] = kind_of(memory, &words, n_batch);
+}
+
 int
-guard_tensors_hold(const Check *check, Guards *guards, PyObject *const *tensors)
+guard_tensors_hold(const Check *check, Guards *guards, PyObject *const *found)
 {
     TorchMemory *memory = memory_of(guards);
-    Py_ssize_t n = guards->n_batch, i = 0;
-    while (memory != NULL && i < n && tensor_has(tensors[i], &memory->batch[i])) {
-        i++;
-    }
+    Py_ssize_t n = guards->n_batch, i = memory != NULL ? first_other_tensor(guards, memory, found) : 0;
     if (i == n) {
         return 1;
     }
-    int holds = guard_call_is_true(check->value, tensors, n);
+    int holds = ask_about_tensors(check, guards, found);
     for (; holds && memory != NULL && i < n; i++) {
-        if (!tensor_has(tensors[i], &memory->batch[i])) {
-            (void)tensor_read_another(tensors[i], &memory->batch[i]);
-        }
+        remember_tensor(memory, i, found[guards->batch[i]], n);
     }
     return holds;
 }

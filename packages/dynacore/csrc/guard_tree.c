@@ -86,7 +86,7 @@ root_check_holds(const Check *check, Walk *walk)
         return equal;
     }
     case CHECK_TENSORS:
-        return guard_tensors_hold(check, walk->guards, handed + walk->guards->n_handed);
+        return guard_tensors_hold(check, walk->guards, handed);
     case CHECK_SAME:
         return handed[check->index] == handed[check->second];
     case CHECK_DIFFER:
@@ -194,7 +194,7 @@ GuardsResult
 guards_evaluate(Guards *guards, const State *state, PyObject **found)
 {
     Walk walk = {.guards = guards, .state = state, .found = found, .alone = !guards->busy};
-    memset(found, 0, (guards->n_handed + guards->n_batch) * sizeof(PyObject *));
+    memset(found, 0, (guards->n_handed + guards->n_loose) * sizeof(PyObject *));
     guards->busy = 1;
     guards->clock++;
     int holds = root_checks_hold(CHECK_CALL0_IS, CHECK_CALL0_IS, &walk) && state_and_roots_hold(&walk) &&
@@ -206,7 +206,7 @@ guards_evaluate(Guards *guards, const State *state, PyObject **found)
     if (!holds) {
         clear_exception();
     }
-    for (Py_ssize_t i = holds ? guards->n_handed : 0; i < guards->n_handed + guards->n_batch; i++) {
+    for (Py_ssize_t i = holds ? guards->n_handed : 0; i < guards->n_handed + guards->n_loose; i++) {
         Py_CLEAR(found[i]);
     }
     return holds ? GUARDS_HOLD : walk.dead ? GUARDS_DEAD : GUARDS_MISS;
@@ -276,7 +276,8 @@ guards_dealloc(Guards *guards)
         relation_free(guards->checks[i].relation);
     }
     Py_CLEAR(guards->tree);
-    PyMem_Free(guards->memory);
+    guard_torch_forget(guards);
+    PyMem_Free(guards->batch);
     PyMem_Free(guards->nodes);
     PyMem_Free(guards->children);
     PyMem_Free(guards->checks);
@@ -289,7 +290,7 @@ guards_check(Guards *guards, PyObject *list)
     if (!PyList_Check(list)) {
         return PyErr_Format(PyExc_TypeError, "state must be a list, not %.100s", Py_TYPE(list)->tp_name);
     }
-    PyObject **found = PyMem_Malloc((guards->n_handed + guards->n_batch + 1) * sizeof(PyObject *));
+    PyObject **found = PyMem_Malloc((guards->n_handed + guards->n_loose + 1) * sizeof(PyObject *));
     PyObject *copy = PyList_GetSlice(list, 0, PyList_GET_SIZE(list)); /* a guard may run code that changes the list */
     if (found == NULL || copy == NULL) {
         PyMem_Free(found);

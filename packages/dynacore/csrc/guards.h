@@ -65,7 +65,8 @@ typedef struct {
     CheckKind kind;
     PyObject *value;          /* the object, name, key or callable of the check */
     PyObject *other;          /* mro_is, state, call0_is: the object; rel: the tuple of handed indexes; shape: sizes */
-    Py_ssize_t index, second; /* len, tensor, shape: the number; same, differ: both handed indexes */
+    /* len, shape: the number; tensor: its place in the batch and in a walk's `found`; same, differ: handed indexes */
+    Py_ssize_t index, second;
     Relation *relation;       /* ints */
 } Check;
 
@@ -90,6 +91,8 @@ typedef struct {
     PyObject *tree; /* the tuples, as they were given */
     Py_ssize_t n_handed;
     Py_ssize_t n_batch; /* tensors that are checked in one call */
+    Py_ssize_t n_loose; /* those of them that aren't handed over */
+    Py_ssize_t *batch;  /* where in a walk's `found` each of them is */
     Py_ssize_t n_nodes, n_checks;
     Node *nodes; /* in the order of the tuples, the root first */
     Node **children;
@@ -108,7 +111,7 @@ typedef struct {
     PyObject *weakrefs;
 } Guards;
 
-/* One evaluation. `found` has room for the handed objects and, behind them, the batch of tensors: owned references. */
+/* One evaluation. `found` has room for the handed objects and, behind them, the loose tensors: owned references. */
 typedef struct {
     Guards *guards;
     const State *state;
@@ -138,7 +141,8 @@ int relation_true(const Relation *relation, PyObject *const *handed);
 
 /* guard_torch.c */
 int guard_state_holds(Guards *guards);
-int guard_tensors_hold(const Check *check, Guards *guards, PyObject *const *tensors);
+int guard_tensors_hold(const Check *check, Guards *guards, PyObject *const *found);
+void guard_torch_forget(Guards *guards);
 int guard_shape_holds(const Check *check, PyObject *object);
 int guard_call_is_true(PyObject *callable, PyObject *const *args, Py_ssize_t n);
 PyObject *guard_parse_sizes(PyObject *shape);

@@ -410,7 +410,7 @@ static int
 record_check(Recorder *recorder, Node *node, const Check *check, Known known)
 {
     if (check->kind == CHECK_TENSOR) {
-        return record_found(recorder, recorder->walk->guards->n_handed + check->index, known.object);
+        return node->handed >= 0 || record_found(recorder, check->second, known.object);
     }
     if (is_arbitrary(check)) {
         return record_question(recorder, node, check, known.object);

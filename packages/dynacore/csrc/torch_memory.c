@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#define CACHE_LINE 64
+
 /* ---- tensors ---- */
 
 /* Places in the object that torch keeps behind a tensor, and in the one for its autograd, in words. */
@@ -16,29 +18,62 @@ static struct {
     Py_ssize_t requires_grad; /* byte */
 } layout;
 
+const uint64_t *
+tensor_body(PyObject *tensor)
+{
+    PyTypeObject *type = Py_TYPE(tensor);
+    if (layout.plain == NULL || (type != layout.plain && type != layout.parameter)) {
+        return NULL;
+    }
+    return *(const uint64_t **)((char *)tensor + layout.body);
+}
+
 static const uint64_t *
 body_of(PyObject *tensor)
 {
-    PyTypeObject *type = Py_TYPE(tensor);
-    if (type != layout.plain && type != layout.parameter) {
-        return NULL;
-    }
-    const uint64_t *body = *(const uint64_t **)((char *)tensor + layout.body);
-    return layout.plain != NULL && body != NULL && body[layout.n_dims] <= MAX_DIMS ? body : NULL;
+    const uint64_t *body = tensor_body(tensor);
+    return body != NULL && body[layout.n_dims] <= MAX_DIMS ? body : NULL;
 }
 
-/* -1: that takes more than memory. */
+static const char *
+autograd_of(const uint64_t *body)
+{
+    return (const char *)body[layout.autograd];
+}
+
+/* -1: that takes more than memory. The flag lies where it does in a view's autograd object too, and decides if set. */
 static int
 requires_grad(const uint64_t *body)
 {
-    const uint64_t *autograd = (const uint64_t *)body[layout.autograd];
+    const char *autograd = autograd_of(body);
     if (autograd == NULL) {
         return 0;
     }
-    if (autograd[0] != layout.autograd_class) {
-        return -1;
+    if (autograd[layout.requires_grad] != 0) {
+        return 1;
     }
-    return ((const char *)autograd)[layout.requires_grad] != 0 || autograd[layout.grad_fn] != 0;
+    const uint64_t *words = (const uint64_t *)autograd;
+    return words[0] != layout.autograd_class ? -1 : words[layout.grad_fn] != 0;
+}
+
+void
+tensor_fetch(const uint64_t *body)
+{
+    /* What is compared lies between these two, in other tensors' words than those that were met last. */
+    const char *first = (const char *)(body + layout.autograd), *last = (const char *)(body + layout.keys);
+    for (; first < last; first += CACHE_LINE) {
+        __builtin_prefetch(first);
+    }
+    __builtin_prefetch(last);
+}
+
+void
+tensor_fetch_autograd(const uint64_t *body)
+{
+    const char *autograd = autograd_of(body);
+    if (autograd != NULL) {
+        __builtin_prefetch(autograd + layout.requires_grad);
+    }
 }
 
 int
@@ -49,11 +84,11 @@ tensor_read(PyObject *tensor, TensorWords *words)
     if (grad < 0) {
         return 0;
     }
+    memset(words, 0, sizeof *words); /* they are compared byte by byte */
     words->type = Py_TYPE(tensor);
     words->kind = body[layout.kind] & layout.kind_mask;
     words->keys = body[layout.keys];
     words->requires_grad = (char)grad;
-    words->any_size = words->any_stride = 0;
     words->n_dims = (int)body[layout.n_dims];
     memcpy(words->sizes, body + layout.sizes, words->n_dims * sizeof(int64_t));
     memcpy(words->strides, body + layout.strides, words->n_dims * sizeof(int64_t));
@@ -81,23 +116,17 @@ tensor_has(PyObject *tensor, const TensorWords *words)
     return requires_grad(body) == words->requires_grad;
 }
 
-int
-tensor_read_another(PyObject *tensor, TensorWords *words)
+void
+tensor_words_allow(TensorWords *words, const TensorWords *before)
 {
-    TensorWords before = *words;
-    if (!tensor_read(tensor, words)) {
-        words->type = NULL;
-        return 0;
-    }
-    if (before.type == words->type && before.n_dims == words->n_dims) {
-        words->any_size = before.any_size;
-        words->any_stride = before.any_stride;
+    if (before->type == words->type && before->n_dims == words->n_dims) {
+        words->any_size = before->any_size;
+        words->any_stride = before->any_stride;
         for (int i = 0; i < words->n_dims; i++) {
-            words->any_size |= (before.sizes[i] != words->sizes[i]) << i;
-            words->any_stride |= (before.strides[i] != words->strides[i]) << i;
+            words->any_size |= (before->sizes[i] != words->sizes[i]) << i;
+            words->any_stride |= (before->strides[i] != words->strides[i]) << i;
         }
     }
-    return 1;
 }
 
 int

@@ -9,7 +9,7 @@
 #define MAX_STATE 24
 #define MAX_DIMS 5 /* sizes of more dimensions lie elsewhere */
 
-/* Everything that a guard on a tensor holds it to. `type` is NULL while nothing is known. */
+/* Everything that a guard on a tensor holds it to. */
 typedef struct {
     PyTypeObject *type;
     uint64_t kind; /* dtype and device */
@@ -20,11 +20,18 @@ typedef struct {
     int64_t sizes[MAX_DIMS], strides[MAX_DIMS];
 } TensorWords;
 
+/* What torch keeps behind the tensor; NULL where that can't be read. */
+const uint64_t *tensor_body(PyObject *tensor);
+
+/* Has the processor fetch what tensor_has will look at: the body, and once that is there, what hangs on it. */
+void tensor_fetch(const uint64_t *body);
+void tensor_fetch_autograd(const uint64_t *body);
+
 /* 0: it can't be read. No dimension may differ from what was read, then. */
 int tensor_read(PyObject *tensor, TensorWords *words);
 
-/* Of a tensor that passed the same check as the one that the words are from: sizes and strides that differ may differ. */
-int tensor_read_another(PyObject *tensor, TensorWords *words);
+/* Both are of tensors that passed one check: sizes and strides in which they differ may differ. */
+void tensor_words_allow(TensorWords *words, const TensorWords *before);
 
 /* Whether the tensor has these very metadata; 0 also where it can't be read. */
 int tensor_has(PyObject *tensor, const TensorWords *words);

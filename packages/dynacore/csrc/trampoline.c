@@ -42,7 +42,7 @@ static int
 entry_takes(Entry *entry, State *state, PyObject **result)
 {
     PyObject *small[SMALL];
-    Py_ssize_t n = entry->guards->n_handed, room = n + entry->guards->n_batch;
+    Py_ssize_t n = entry->guards->n_handed, room = n + entry->guards->n_loose;
     PyObject **found = room <= SMALL ? small : PyMem_Malloc(room * sizeof(PyObject *));
     if (found == NULL) {
         return 0;

@@ -127,17 +127,22 @@ def find_autograd(place: int) -> tuple[int, int, int]:
     size = min(ctypes.CDLL(None).malloc_usable_size(ctypes.c_void_p(address)) for address in addresses)
     if not 8 * WORD < size < 1024:
         raise Unknown("autograd")
-    before = ctypes.string_at(addresses[0], size)
+    before, before_view = ctypes.string_at(addresses[0], size), ctypes.string_at(addresses[2], WORD)
     leaf.requires_grad_(False)
-    flags = [i for i in range(size) if before[i] != ctypes.string_at(addresses[0] + i, 1)[0]]
+    flag = only((i for i in range(size) if before[i] != ctypes.string_at(addresses[0] + i, 1)[0]), "requires_grad")
     leaf.requires_grad_(True)
+    with torch.enable_grad():
+        view_of_constant = zeros(2).view(2)
+    own = [ctypes.string_at(body(view_of_constant.requires_grad_(on))[place], size) for on in (False, True)]
+    if own[0][:WORD] != before_view or [i for i in range(size) if own[0][i] != own[1][i]] != [flag]:
+        raise Unknown("requires_grad of a view")
     at_leaf, at_result, at_view = (words(address, size // WORD) for address in addresses)
     result.detach_()
     detached = words(body(result)[place], size // WORD) if body(result)[place] else (0,) * (size // WORD)
     functions = [i for i in range(size // WORD) if not at_leaf[i] and at_result[i] and not detached[i]]
     if at_leaf[0] != at_result[0] or at_leaf[0] == at_view[0] or not functions:
         raise Unknown("classes of autograd objects")
-    return at_leaf[0], functions[0], only(flags, "requires_grad")
+    return at_leaf[0], functions[0], flag
 
 
 def find_layout() -> tuple[Any, ...]:
@@ -167,6 +172,8 @@ def tensors_and_changes() -> Iterator[tuple[torch.Tensor, Callable[[torch.Tensor
 
     yield make(4, 6), lambda t: t.requires_grad_()
     yield make(4, 6, requires_grad=True), lambda t: t.requires_grad_(False)
+    with torch.enable_grad():
+        yield make(4, 6).view(6, 4).requires_grad_(), lambda t: t.requires_grad_(False)
     yield make(4, 6), lambda t: t.resize_(2, 3, 4)
     yield make(4, 6), lambda t: t.resize_(6, 4)
     yield make(4, 6), lambda t: t.t_()

@@ -5,10 +5,12 @@ What is slow to import is imported inside the function that needs it.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import dataclasses
 import functools
 import linecache
+import logging
 import operator
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -308,6 +310,17 @@ def aot_autograd(
         partition_fn=partition, decompositions=table, keep_inference_input_mutations=True,
     )  # fmt: skip
     return _through_aot_autograd(compiler, gm, inputs)
+
+
+@contextlib.contextmanager
+def unlogged() -> Iterator[None]:
+    """Keep torch from logging the errors of operations on tensors without data: they are answers here."""
+    logger = logging.getLogger("torch._subclasses.fake_tensor")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 class Symbols:

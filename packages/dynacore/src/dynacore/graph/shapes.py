@@ -168,6 +168,13 @@ def comparison(a: Any, b: Any) -> Spec:
     return *elementwise(a, b, dtype), torch.bool
 
 
+@quick("isin")
+def isin(x: torch.Tensor, among: torch.Tensor, **named: Any) -> Spec:
+    """Which elements are among others; the kernel lays the answer out in order."""
+    need_tensors(x, among)
+    return packed(x.shape, torch.bool)
+
+
 @quick("logical_and logical_or logical_xor")
 def logical(a: torch.Tensor, b: torch.Tensor) -> Spec:
     """Logic on tensors."""

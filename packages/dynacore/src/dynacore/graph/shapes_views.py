@@ -479,8 +479,11 @@ def arange(*bounds: Any, start: Any = 0, end: Any = None, step: Any = 1, **named
         end = bounds[0]
     elif bounds:
         start, end, step = (*bounds, step)[:3]
-    if type(step) is not int or step < 1 or any(type(n) not in (int, Size) for n in (start, end)):
+    start, end, step = (int(n) if type(n) is float and n.is_integer() else n for n in (start, end, step))
+    if type(step) is not int or step == 0 or any(type(n) not in (int, Size) for n in (start, end)):
         raise Declined
+    if step < 0:
+        start, end, step = end, start, -step
     length = end - start if step == 1 else (end - start + step - 1) // step
     return new((length,))  # a negative one is an error
 

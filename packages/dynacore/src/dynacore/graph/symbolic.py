@@ -17,7 +17,9 @@ from ..values import DictObj, Host, ListObj, SliceObj, Tensor, TupleObj, Value
 from .arguments import Arguments
 from .followed import followed
 from .layouts import Declined
+from .ops import is_leaf_by_mark
 from .shapes import IN_PLACE, QUICK
+from .shapes_open import Same, in_order, rule_of
 from .shapes_views import VIEWS
 from .sizes import Shaped, Size, example, size_of, varies
 from .state import TorchState
@@ -35,14 +37,14 @@ def layouts(call: Arguments, result: Any, state: TorchState) -> Any:
         if call.name in RESHAPING:
             specialise(call)
         return None
-    for table in (VIEWS, QUICK):
-        rule = table.get(call.name)
-        if rule is None:
+    for rules, fit in ((VIEWS.get, matched), (QUICK.get, matched), (rule_of, of_shapes)):
+        rule = rules(call.name)
+        if rule is None or is_leaf_by_mark(call.target):
             continue
         try:
             args = [as_rules_see(call, value, arg, state) for value, arg in zip(call.values, call.args)]
             named = {k: as_rules_see(call, v, call.kwargs.get(k), state) for k, v in call.kwvalues.items()}
-            return matched(rule(*args, **named), result)
+            return fit(rule(*args, **named), result)
         except Break as cause:
             if cause.code == "host-value-branch":
                 raise
@@ -90,6 +92,16 @@ def matched(spec: Any, result: Any) -> Any:
             raise Declined
         return [matched(one, item) for one, item in zip(spec, result)]
     raise Declined
+
+
+def of_shapes(found: Any, result: Any) -> Any:
+    """The layouts of dense results of these shapes, if the rule is right about this call."""
+    if isinstance(result, torch.Tensor):
+        if type(found) is list or len(found) != result.dim():
+            raise Declined
+        return matched((tuple(found), in_order(found, result)), result)
+    shapes = [found] * len(result) if type(found) is Same else found
+    return [of_shapes(shape, item) for shape, item in zip(shapes, result, strict=True)]
 
 
 def attach(value: Value, found: Any) -> None:

@@ -1,0 +1,167 @@
+"""Operations whose results' layouts rules work out for open sizes: one graph, which says of them what torch does.
+
+The programs return shapes and strides beside the results, so that a wrong rule shows.
+"""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from capture.compare import Graphs, difference
+from torch import nn
+
+import dynacore
+from dynacore.graph import symbolic
+
+SIZES = [(4, 6), (3, 9), (7, 5), (2, 2), (5, 12), (8, 3)]
+
+
+def rows(n, m):
+    return torch.randn(n, m, 8)
+
+
+def transposed(n, m):
+    return torch.randn(m, n, 8).transpose(0, 1)
+
+
+def vectors(n, m):
+    return torch.randn(n, 8)
+
+
+def images(n, m):
+    return torch.randn(n, 4, m + 3, m + 3)
+
+
+def sounds(n, m):
+    return torch.randn(n, 4, m + 6)
+
+
+def seeded(make):
+    torch.manual_seed(0)
+    return make()
+
+
+def bags(n, m):
+    return torch.randint(0, 9, (n, m))
+
+
+LAYERS = {
+    "lstm": (lambda: nn.LSTM(8, 6), rows),
+    "lstm, batch first": (lambda: nn.LSTM(8, 6, 2, batch_first=True, bidirectional=True), rows),
+    "gru": (lambda: nn.GRU(8, 6, batch_first=True), rows),
+    "rnn": (lambda: nn.RNN(8, 6), rows),
+    "lstm cell": (lambda: nn.LSTMCell(8, 6), vectors),
+    "gru cell": (lambda: nn.GRUCell(8, 6), vectors),
+    "conv1d": (lambda: nn.Sequential(nn.Conv1d(4, 8, 3, 2, 1), nn.MaxPool1d(2), nn.AdaptiveAvgPool1d(2)), sounds),
+    "conv transpose": (lambda: nn.ConvTranspose1d(4, 2, 2, stride=2), sounds),
+    "norms": (
+        lambda: nn.Sequential(nn.InstanceNorm2d(4), nn.LocalResponseNorm(2), nn.AdaptiveAvgPool2d((3, 2))),
+        images,
+    ),
+    "pixels": (lambda: nn.Sequential(nn.PixelShuffle(2), nn.PixelUnshuffle(2)), images),
+    "padding": (lambda: nn.Sequential(nn.ReflectionPad2d(1), nn.ReplicationPad2d(2), nn.CircularPad2d(1)), images),
+    "activations": (
+        lambda: nn.Sequential(nn.PReLU(), nn.Softshrink(), nn.Tanhshrink(), nn.Hardshrink(), nn.GLU()),
+        rows,
+    ),
+    "bag": (lambda: nn.EmbeddingBag(10, 4), bags),
+    "bilinear": (lambda: (lambda layer: lambda x: layer(x, x))(nn.Bilinear(8, 8, 3)), vectors),
+}
+
+OPERATIONS = {
+    "sort": lambda x: (x.sort(1), torch.sort(x, descending=True), x.argsort(0)),
+    "topk": lambda x: (torch.topk(x, 2, -1), torch.topk(x, 2, 1)),
+    "extremes": lambda x: (
+        x.max(1),
+        x.max(),
+        x.min(-1, keepdim=True),
+        torch.max(x, x * 2),
+        x.aminmax(dim=1),
+        x.aminmax(),
+    ),
+    "medians": lambda x: (x.median(), x.median(1), x.kthvalue(1, 1), x.mode(1)),
+    "cumulative": lambda x: (x.cummax(1), x.logcumsumexp(1), x.cummin(0), torch.diff(x, dim=2)),
+    "products": lambda x: (
+        x @ torch.ones(8),
+        x[0, 0] @ x[0, 1],
+        x[0, 0] @ torch.ones(8, 3),
+        torch.dot(x[0, 0], x[0, 1]),
+    ),
+    "einsum": lambda x: (
+        torch.einsum("bld,bmd->blm", x, x),
+        torch.einsum("...d,de->...e", x, torch.ones(8, 3)),
+        torch.einsum("blhd,bmhd->bhlm", *(x.unflatten(2, (2, 4)),) * 2),
+        torch.einsum("bld->db", x),
+    ),
+    "distances": lambda x: (torch.cdist(x, x), F.cosine_similarity(x, x, -1), F.pairwise_distance(x, x)),
+    "stacks": lambda x: (torch.hstack([x, x]), torch.vstack([x, x]), torch.column_stack([x[:, 0], x[:, 1]])),
+    "tiles": lambda x: (torch.tile(x, (2,)), x.tile(2, 1, 1), x.repeat_interleave(2)),
+    "searches": lambda x: (torch.bucketize(x, torch.arange(4.0)), torch.isin(x, x[0, 0]), torch.count_nonzero(x, 1)),
+    "pointwise": lambda x: (torch.atan2(x, x), x.nan_to_num(), x.lgamma(), torch.xlogy(x, x), torch.isclose(x, x)),
+    "statistics": lambda x: (torch.var_mean(x, 1), torch.std_mean(x), x.nansum(), x.nanmean(1), x.histc(4)),
+    "places": lambda x: (
+        torch.take_along_dim(x, x.argsort(1), 1),
+        x.take(torch.tensor([0, 1])),
+        x.index_fill(1, torch.tensor(0), 0.0),
+    ),
+    "picked": lambda x: (
+        x[:, [0, 1]],
+        x[..., torch.tensor([1, 0])],
+        x[torch.arange(x.shape[0]), 0],
+        x[torch.arange(2), :, 1:3],
+    ),
+    "new": lambda x: (
+        torch.full_like(x, 3),
+        torch.arange(x.shape[1] - 1, -1, -1),
+        torch.arange(0.0, x.shape[1]),
+        torch.randperm(3).shape,
+    ),
+    "spectrum": lambda x: (torch.fft.fft(x), torch.fft.rfft(x, dim=2)),
+    "complex": lambda x: (torch.view_as_real(torch.view_as_complex(x.unflatten(2, (4, 2)).contiguous()) * 1j),),
+    "losses": lambda x: (
+        F.kl_div(x, x),
+        F.smooth_l1_loss(x, x, beta=0.5),
+        F.soft_margin_loss(x, x),
+        F.poisson_nll_loss(x, x),
+    ),
+}
+
+
+def described(value):
+    """Results, with the layout of each."""
+    if isinstance(value, torch.Tensor):
+        return value, value.shape, value.stride(), value.is_contiguous()
+    return [described(item) for item in value] if isinstance(value, (tuple, list)) else value
+
+
+def check(function, given, monkeypatch):
+    followed = []
+    original = symbolic.followed
+    monkeypatch.setattr(symbolic, "followed", lambda *args: followed.append(args[0].name) or original(*args))
+
+    def program(x):
+        return described(function(x))
+
+    graphs = Graphs()
+    compiled = dynacore.compile(program, backend=graphs, dynamic=True)
+    with torch.no_grad():
+        for n, m in SIZES:
+            x = given(n, m)
+            wrong = difference(compiled(x), program(x))
+            assert wrong is None, f"{wrong} for {tuple(x.shape)}"
+    assert len(graphs) == 1 and not followed
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(name, monkeypatch):
+    make, given = LAYERS[name]
+    check(seeded(make), given, monkeypatch)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operations(name, monkeypatch):
+    check(OPERATIONS[name], rows, monkeypatch)
+
+
+@pytest.mark.parametrize("name", [name for name in OPERATIONS if name != "picked"])
+def test_operations_on_tensors_in_another_order(name, monkeypatch):
+    check(OPERATIONS[name], transposed, monkeypatch)

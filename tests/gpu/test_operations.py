@@ -42,6 +42,11 @@ def test_numbers_beside_tensors_of_every_dtype():
         run(lambda x: [x * 2 + 1, x - 0.1, x > 1, x.float() / 3], (X.abs() * 3).to(dtype))
 
 
+def test_padding_of_every_dtype():
+    for dtype in (torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.uint8, torch.bool):
+        run(lambda x: F.pad(x, (1, 2), value=3), (X.abs() * 3).to(dtype))
+
+
 def test_promotion():
     run(lambda x, y: [x + y, x * y.half(), torch.where(x > 0, x, y)], X, Y.half())
     run(lambda x, n: [x + n, x.half() * n], X, torch.tensor(0.1, dtype=torch.float64))

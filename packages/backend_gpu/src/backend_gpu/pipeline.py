@@ -25,6 +25,7 @@ from .runtime.launch import Launcher
 from .schedule.buffers import Plan
 from .schedule.plan import Schedule, schedule
 from .simplify import simplify
+from .split import split
 
 
 class Kernels:
@@ -79,6 +80,8 @@ def compile_program(
     report.aten_calls = list(calls)
     _check(graph)
     simplify(graph)
+    _check(graph)
+    split(graph)
     _check(graph)
     report.graph = str(graph)
     plan = schedule(graph)

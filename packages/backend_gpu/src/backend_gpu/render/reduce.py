@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import torch
 
 from ..ir.loops import R, Stmt
-from .text import TYPES
+from .text import TYPES, number
 
 if TYPE_CHECKING:
     from .body import Body
@@ -67,12 +68,13 @@ def reduce_tile(body: Body, position: int, stmt: Stmt) -> None:
     reduced = _over_row(kind, _masked(body, value, kind, source.dtype))
     body.assign(position, f"({reduced}).to({TYPES[stmt.dtype]})" if stmt.dtype != torch.float32 else reduced)
     if kind in ("max", "min") and source.dtype.is_floating_point and not stmt.attrs.get("no_nan"):
-        _restore_nan(body, name, _masked(body, f"({value} != {value}).to(tl.int32)", "sum", torch.int32))
+        flags = _masked(body, f"({value} != {value}).to(tl.int32)", "sum", torch.int32)
+        _restore_nan(body, name, flags, stmt.dtype)
 
 
-def _restore_nan(body: Body, name: str, flags: str) -> None:
+def _restore_nan(body: Body, name: str, flags: str, dtype: torch.dtype) -> None:
     """Eager's maximum of a row with NaN is NaN, the machine's isn't."""
-    body.line(f'{name} = tl.where({_over_row("max", flags)} > 0, float("nan"), {name})')
+    body.line(f"{name} = tl.where({_over_row('max', flags)} > 0, {number(math.nan, dtype)}, {name})")
 
 
 def _position(body: Body, name: str, kind: str, value: str, dtype: torch.dtype, place: str) -> None:
@@ -194,7 +196,7 @@ class Accumulators:
             reduced = _over_row(self.kind, f"{name}_all")
             line(f"{name} = ({reduced}).to({TYPES[self.stmt.dtype]})")
             if self._nan():
-                _restore_nan(self.body, name, f"{name}_nan")
+                _restore_nan(self.body, name, f"{name}_nan", self.stmt.dtype)
 
     def _end_position(self) -> None:
         line, name = self.body.line, self.name

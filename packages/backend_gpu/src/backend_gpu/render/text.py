@@ -26,13 +26,17 @@ def number(value: bool | int | float, dtype: torch.dtype) -> str:
         text = f'float("{value}")'
     else:
         text = repr(value)
+    if dtype == torch.bfloat16 and value:
+        return typed_number(value, dtype)
     if dtype in (torch.float64, torch.int64) and not (isinstance(value, int) and abs(value) < 2**31):
         return f"tl.full([], {text}, {TYPES[dtype]})"
     return text
 
 
 def typed_number(value: bool | int | float, dtype: torch.dtype) -> str:
-    """A constant that has its dtype whatever stands beside it."""
+    """A constant that has its dtype whatever stands beside it. Triton's interpreter makes none of bf16."""
+    if dtype == torch.bfloat16:
+        return f"{typed_number(value, torch.float32)}.to(tl.bfloat16)"
     text = f'float("{value}")' if isinstance(value, float) and not math.isfinite(value) else repr(value)
     return f"tl.full([], {text}, {TYPES[dtype]})"
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 from ..ir.index import bounds, contiguous_strides, mul
 from ..ir.nodes import Graph, Node, topological, users
 from ..ir.pointwise import TABLE
+from ..split import RULES, few_long_rows
 from .domain import Domain, domain_of, is_number
 from .kernel import ALONG, IN_MEMORY, KernelBuilder, Misfit
 
@@ -17,8 +18,6 @@ LONG_CHAIN = 160
 """After this many operations in a row a value is put into memory, so that no kernel grows without limit."""
 MAX_PARTS, MAX_PART_BUFFERS = 64, 320
 """How many groups run side by side in one kernel, and how many tensors these read and write at most."""
-SPLIT_FROM, FEW_ROWS = 1 << 16, 256
-"""A row of at least so many elements, where there are few rows, is spread over several programs."""
 
 
 class Group:
@@ -298,4 +297,6 @@ def _is_total(node: Node, domain: Domain) -> bool:
 
 
 def _wants_split(domain: Domain) -> bool:
-    return is_number(domain.x) and is_number(domain.r) and domain.r >= SPLIT_FROM and domain.x < FEW_ROWS  # type: ignore[operator]
+    """Whether each element of a few long rows had better be computed apart from what the rows are reduced to."""
+    x, r = domain.x, domain.r
+    return isinstance(x, int) and isinstance(r, int) and few_long_rows(x, r, RULES["along"])

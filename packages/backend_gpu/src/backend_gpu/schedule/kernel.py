@@ -107,8 +107,8 @@ class KernelBuilder:
         domain = Domain(source.shape, axes)
         if self._levels[node] == TOTAL:
             value = self.value(source, self.domain.row(source.shape), ())
-            if kind not in ("sum", "max", "min", "prod") or self.stmts[value].dims & R:
-                raise Misfit("not a value per row")
+            if kind not in ("sum", "max", "min", "prod") or self.stmts[value].dims & R or self.stmts[value].finish:
+                raise Misfit("not a value per row, known before the end")
             return self.emit(Stmt("grid", (value,), node.dtype, 0, finish=True, attrs={"kind": kind}, node=node))
         along = domain.reduced
         flat = unflatten_pair(self.domain, domain)

@@ -436,3 +436,38 @@ def test_the_log_tells_of_sizes(caplog):
     assert "x.shape[1] is 1" in caplog.text
     assert "open sizes: x.shape[0]" in caplog.text
     assert "x.shape[0] is taken as it is in this call, 3" in caplog.text
+
+
+def split(x):
+    return x.split(2)
+
+
+def viewed(x):
+    return x.view(3, 4)
+
+
+@pytest.mark.parametrize(("program", "shape", "dim"), [(split, (6, 4), 0), (viewed, (3, 4), 0)])
+def test_sizes_that_follow_from_what_a_program_does_with_them(program, shape, dim):
+    with pytest.raises(dynacore.SpecialisedSizeError) as raised:
+        dynacore.compile(program, backend="eager")(marked(shape, dim))
+    assert raised.value.line == program.__code__.co_firstlineno + 1
+    run = Compiled(program, dynamic=True)
+    for n in (shape[0], 8, shape[0], 5):
+        run(torch.randn(n, 4))
+
+
+def test_the_line_is_the_programs_where_torch_needs_the_size():
+    layer = nn.LayerNorm(4)
+
+    def program(x):
+        y = x + 1
+        return layer(y)
+
+    with pytest.raises(dynacore.SpecialisedSizeError) as raised:
+        dynacore.compile(program, backend="eager")(marked((3, 4), 1))
+    assert (raised.value.file, raised.value.line) == (__file__, program.__code__.co_firstlineno + 2)
+
+
+def test_a_bound_is_said_once():
+    explained = str(dynacore.explain(lambda x: x * 2)(marked((8,), 0, min=4, max=16)))
+    assert "while x.shape[0] >= 4 and x.shape[0] <= 16\n" in explained

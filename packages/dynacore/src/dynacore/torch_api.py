@@ -20,6 +20,8 @@ from typing import Any
 import torch
 
 Tensor = torch.Tensor
+TORCHS_FILES = str(Path(torch.__file__).parent)
+"""Where torch's own Python files are."""
 TORCHS_CAPTURE = "torch._dynamo."
 """How the names of the modules begin in which torch's own marks are defined."""
 

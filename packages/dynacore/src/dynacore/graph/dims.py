@@ -47,16 +47,22 @@ def layout(m: Any, tensor: torch.Tensor, source: Source) -> tuple[tuple, tuple] 
         return None
     marked = tensor.__dict__.get(DYNAMIC_ATTRIBUTE, ())
     shape = tuple([
-        Size(m, m.size_at(size_source(source, d), n, SMALLEST)) if d in open_dims else n
+        Size(m, m.size_at(size_source(source, d), n, least(open_dims[d], n))) if d in open_dims else n
         for d, n in enumerate(tensor.shape)
     ])  # fmt: skip
-    for dim, (low, high) in open_dims.items():
-        bounded(m, shape[dim], low, high)
+    for dim, bounds in open_dims.items():
+        bounded(m, shape[dim], *bounds)
         if dim in marked:
             m.marked.append(shape[dim].host)
     if logs.enabled("dynamic"):
         logs.emit("dynamic", f"open sizes: {', '.join(str(size_source(source, d)) for d in open_dims)}")
     return shape, strides(m, tensor, shape, source, open_strides)
+
+
+def least(bounds: tuple[int | None, int | None], size: int) -> int:
+    """The smallest value that a size is kept open for; a call below what the program said decides that itself."""
+    low = bounds[0] or SMALLEST
+    return low if SMALLEST <= low <= size else SMALLEST
 
 
 def bounded(m: Any, size: Size, low: int | None, high: int | None) -> None:

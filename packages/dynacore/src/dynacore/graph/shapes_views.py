@@ -59,6 +59,8 @@ def new(shape: Sequence[Any]) -> Layout:
 def completed(shape: tuple, numel: Any) -> tuple:
     """The shape with what -1 stands for."""
     if -1 not in [n for n in shape if type(n) is int]:
+        if not any(map(computed, (*shape, numel))) and product(shape) != numel:
+            raise Declined
         return shape
     at = next(i for i, n in enumerate(shape) if type(n) is int and n == -1)
     rest = product(shape[:at] + shape[at + 1 :])

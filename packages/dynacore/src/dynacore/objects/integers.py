@@ -215,6 +215,7 @@ class Integers:
             self.decided["==", key_of(_signed(d))] = equal
             if equal:
                 self.equate(d)
+                self.equate_divided()
             return
         if symbol in (">", "<="):
             d = plus(constant(-1), d)
@@ -239,6 +240,17 @@ class Integers:
                 if not any(atom in m for m in rest) and not self._leads_back(atom, rest.keys()):
                     self.replaced[atom] = rest
                     return
+
+    def equate_divided(self) -> None:
+        """A number whose quotient and remainder are known is known itself."""
+        for (symbol, a, b), atom in list(self.composed.items()):
+            rest = self.composed.get(("%", a, b)) if symbol == "//" else None
+            if rest is not None and not self.replaced.keys().isdisjoint((atom, rest)):
+                form = self.normal(dict(a))
+                parts = [value_of(self.normal(one)) for one in ({(atom,): 1}, dict(b), {(rest,): 1})]
+                if value_of(form) is None and None not in parts:
+                    whole, by, over = parts
+                    self.equate(plus(form, constant(whole * by + over), -1))  # type: ignore[operator]
 
     def _leads_back(self, atom: int, monomials: Iterable[Monomial]) -> bool:
         """Whether replacing the atom by these would go in a circle."""

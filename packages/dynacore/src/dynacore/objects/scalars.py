@@ -8,6 +8,7 @@ from .. import logs
 from ..errors import SpecialisedSizeError
 from ..reasons import Break
 from ..sources import Source
+from ..torch_api import TORCHS_FILES
 from ..values import Const, Host, Value
 from .integers import Form, Integers, key_of, value_of
 from .integers import constant as constant_form
@@ -253,7 +254,13 @@ class Scalars:
             self.tell_fixed()
         for size in self.marked:
             if type(self.settled(size)) is Const:
-                raise SpecialisedSizeError(str(size.source), size.example, *self.graph.where)
+                raise SpecialisedSizeError(str(size.source), size.example, *self.place())
+
+    def place(self) -> tuple[str, int]:
+        """The line of the program that runs, if there is one outside of torch."""
+        places = [(frame.code.co_filename, frame.line) for frame in reversed(self.frames)]
+        own = [place for place in places if not place[0].startswith(TORCHS_FILES)]
+        return (own or [self.graph.where])[0]
 
     def tell_fixed(self) -> None:
         """Say which sizes and numbers have become constants."""

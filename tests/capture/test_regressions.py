@@ -1,6 +1,10 @@
 """Programs that once went wrong, each held against plain Python."""
 
+import collections
+import enum
+import inspect
 import re
+import sys
 import traceback
 
 import numpy
@@ -267,3 +271,53 @@ def test_index_out_of_range_in_a_list():
         for rows in ([0, 1], [1, 7], (slice(None), [5])):
             ours, plain = (repr(outcome(f, torch.ones(3, 3), rows)) for f in (run, program))
             assert ours == plain
+
+
+def caller():
+    return sys._getframe(1).f_code.co_name, inspect.currentframe().f_back.f_locals.get("mark")
+
+
+def look_down(x):
+    def between():
+        mark = x + 1
+        return caller(), mark
+
+    mark = x
+    return caller(), between(), mark
+
+
+def make_named(x):
+    return collections.namedtuple("Made", "a").__module__, enum.Enum("Made", "A").__module__, x
+
+
+def make_named_below(x):
+    return make_named(x)
+
+
+@pytest.mark.parametrize("program", [look_down, make_named, make_named_below])
+def test_functions_that_look_at_their_callers(program):
+    run = compiled(program)
+    assert program(2) == run(2) == run(2)
+
+
+class Guarded:
+    def __getattr__(self, name):
+        raise AttributeError(f"no {name}")
+
+    @property
+    def broken(self):
+        raise AttributeError("broken")
+
+
+def test_attribute_errors_from_python_code_say_which_attribute():
+    def program(obj):
+        out = []
+        for read in (lambda: obj.some, lambda: obj.broken, lambda: obj.method()):
+            try:
+                read()
+            except AttributeError as error:
+                out.append((str(error), error.name, error.obj is obj))
+        return out
+
+    given = Guarded()
+    assert compiled(program)(given) == program(given)

@@ -10,6 +10,7 @@ from machine import (  # noqa: F401
     lifetimes,
     matching,
     protocols,
+    special_methods,
     states,
     tensors,
 )

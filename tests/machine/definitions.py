@@ -261,3 +261,17 @@ def descriptor_states(p):
     except AttributeError as error:
         say(str(error))
     return v() if callable(v) else v, vars(p)
+
+
+@program()
+def names_that_modules_lack():
+    out = []
+    for module in ("math", "xml"):
+        try:
+            if module == "math":
+                from math import nonexistent  # noqa: F401
+            else:
+                from xml import dom, nothing  # noqa: F401
+        except ImportError as error:
+            out.append((str(error), error.name))
+    return out

@@ -556,3 +556,12 @@ def partial_effects(items):
     items[0] = d
     items.remove(2)
     raise Custom(items, detail=d)
+
+
+@program()
+def cyclic_context():
+    try:
+        raise ValueError(1)
+    except ValueError as error:
+        error.__context__ = error
+        raise TypeError(2)  # noqa: B904

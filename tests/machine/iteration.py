@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import sys
 from collections import deque
@@ -529,3 +530,10 @@ def infinite(n):
         [next(pairs) for _ in range(n)], list(itertools.islice(evens, 2)),
         list(itertools.takewhile(lambda v: v < 3, naturals())),
     )  # fmt: skip
+
+
+@program()
+def reversed_constants_escape():
+    text, numbers = reversed("abc"), reversed(range(5))
+    next(numbers)
+    return text, numbers, copy.copy(text), list(copy.copy(numbers))

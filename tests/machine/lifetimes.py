@@ -58,3 +58,32 @@ def argument_lifetimes(a, box):
     box.pop()
     say(r() is not None)
     return len(box), a.n
+
+
+class Ends:
+    def __init__(self, name):
+        self.name = name
+
+    def __del__(self):
+        say("end", self.name)
+
+
+@program((1,))
+def finalizers_run_in_place(x):
+    def inner():
+        kept = Ends("inner")
+        say("in", kept.name)
+
+    inner()
+    say("back")
+    a = Ends("first")
+    a = Ends("second")
+    say("rebound")
+    del a
+    say("deleted")
+    Ends("dropped")
+    for i in range(2):
+        b = Ends(i)
+    say("loop", b.name)
+    b = None
+    return x

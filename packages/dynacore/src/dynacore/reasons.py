@@ -172,6 +172,8 @@ _TABLE = (
     Reason("import", "a module is imported", "import at the top of the file"),
     Reason("locals-inspection", "the frame's variables are inspected (locals, vars, sys._getframe, eval, exec)",
            "name the variables that you need"),
+    Reason("caller-inspection", "a function called here looks at the frames of its callers",
+           "pass it what it needs to know"),
     Reason("match-unknown", "a pattern is matched against an object whose behaviour isn't known", _DISABLE),
     Reason("unsupported-instruction", "a bytecode instruction isn't supported", _REPORT),
     Reason("output", "text is printed or logged", "none is needed: it is written in order"),

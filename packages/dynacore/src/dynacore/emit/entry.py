@@ -14,7 +14,7 @@ from .. import _C, logs
 from ..graph import failures
 from ..library.polyfills.support import without_our_lines
 from ..library.registry import STANDS_FOR
-from ..machine.core import FRAME_READERS, Finished, Frame, Machine, Stopped
+from ..machine.core import CALLER_READERS, FRAME_READERS, Finished, Frame, Machine, Stopped
 from ..points import PointTable, Where
 from ..reasons import Break
 from ..sources import Source
@@ -256,7 +256,11 @@ class Emitter(Rebuilder):
         frame = frames[-1]
         ins = frame.ins
         template = HARD.get(ins.op)
-        if template is None or reads_frame(frame) or cause.code == "code-too-large":
+        looks_down = cause.code == "caller-inspection" or calls_one_of(frame, CALLER_READERS)
+        if looks_down and len(frames) > 1:
+            caller = frames[0]
+            raise Restart((caller.code, caller.ins.index), Break("caller-inspection", frame.code.co_qualname))
+        if template is None or reads_frame(frame) or cause.code in ("code-too-large", "caller-inspection"):
             self.abandon(frames)
             return
         operands: dict[int, str] = {}
@@ -463,11 +467,16 @@ def kept_polyfills(frames: list[Frame]) -> set[int]:
 
 def reads_frame(frame: Frame) -> bool:
     """Whether the instruction calls something that looks at the calling frame: that has to be the real one."""
+    ins = frame.ins
+    return calls_one_of(frame, (super, *FRAME_READERS) if ins.op is Op.CALL and not ins.a else FRAME_READERS)
+
+
+def calls_one_of(frame: Frame, readers: tuple) -> bool:
+    """Whether the instruction is a call of one of these."""
     ins, stack = frame.ins, frame.stack
     if ins.op not in (Op.CALL, Op.CALL_EX):
         return False
     below = ins.a if ins.op is Op.CALL else 2 if ins.a else 1
-    readers = FRAME_READERS if below else (super, *FRAME_READERS)
     return any(
         type(v) is Known and any(v.obj is reader for reader in readers) for v in stack[-below - 2 : len(stack) - below]
     )

@@ -337,7 +337,7 @@ class Rebuilder:
     def items_iter(self, v: ItemsIter) -> str:
         if v.owner is None:
             return self.assign(v, f"{self.constant(ended)}({self.constant(v.cls)})")
-        way = "reversed" if v.cls in REVERSED else "iter"
+        way = "reversed" if v.what == "reversed" or v.cls in REVERSED else "iter"
         changed = self.m.changed_below(v)
         if changed == "keys":
             self.iterate_for_real(v)

@@ -6,7 +6,7 @@ Where all items are constants the real function is called. Otherwise the algorit
 from __future__ import annotations
 
 import types
-from types import FunctionType
+from types import FunctionType, MethodDescriptorType, WrapperDescriptorType
 from typing import Any
 
 from ..objects.iteration import END
@@ -32,6 +32,9 @@ from .folding import is_literal
 from .polyfills import functions, iterators, objects, support
 from .registry import rule
 
+#: what binds to its receiver as the rules expect
+METHODS = (FunctionType, WrapperDescriptorType, MethodDescriptorType)
+
 
 @rule(len)
 def len_call(m: Any, obj: Value, /) -> Any:
@@ -44,6 +47,8 @@ def len_call(m: Any, obj: Value, /) -> Any:
         m.throw(TypeError, f"object of type '{obj.cls.__name__}' has no len()")
     if type(obj) is Tensor and obj.layout is not None:
         return m.graph.attribute(obj, "shape").items[0]
+    if not isinstance(method, METHODS):
+        raise Break("operator-unknown", f"len({obj.cls.__name__})")
     if isinstance(obj, (ListObj, TupleObj, DictObj, DictView, Const, Tensor)) or hasattr(obj, "items"):
         size = m.length(obj)
         return size if isinstance(size, Value) else m.const(size)
@@ -115,14 +120,17 @@ def reversed_call(m: Any, sequence: Value, /) -> Any:
     method = m.lookup_type(sequence.cls, "__reversed__")
     if type(sequence) is Const and isinstance(sequence.value, (range, str, bytes)):
         items = [m.const(item) for item in reversed(sequence.value)]
-        return ItemsIter(items, type(reversed(sequence.value)), sequence, "constant")
+        return ItemsIter(items, type(reversed(sequence.value)), sequence, "reversed")
     missing = method is m.lookup_type(object, "__reversed__")
     own_items = type(m.lookup_type(sequence.cls, "__getitem__")) is FunctionType
     if type(sequence) is TupleObj and missing and not own_items:
         return SeqIter(sequence, reversed, len(sequence.items) - 1, -1)
-    if method is None or (not hasattr(sequence.cls, "__reversed__") and not hasattr(sequence.cls, "__getitem__")):
+    no_items = m.lookup_type(sequence.cls, "__getitem__") is m.lookup_type(object, "__getitem__")
+    if method is None or missing and no_items:
         m.throw(TypeError, f"'{sequence.cls.__name__}' object is not reversible")
-    if hasattr(sequence.cls, "__reversed__"):
+    if not missing and m.is_descriptor(method) and not isinstance(method, METHODS):
+        raise Break("operator-unknown", f"reversed({sequence.cls.__name__})")
+    if not missing:
         return m.call(m.known(method), [sequence], {})
     return m.call_polyfill(iterators.Reversed, [sequence], {})
 
@@ -139,6 +147,11 @@ def slice_call(m: Any, *bounds: Value) -> Value:
 def same_call(m: Any, one: Value, other: Value, /) -> Any:
     known = same(m, one, other)
     return m.push_python(support.equal, [one, other], {}) if known is None else m.const(known)
+
+
+@rule(iterators.is_iterator)
+def is_iterator_call(m: Any, obj: Value, /) -> Value:
+    return m.const(m.lookup_type(obj.cls, "__next__") is not m.lookup_type(object, "__next__"))
 
 
 # -- over iterables --------------------------------------------------------------------------------------------------

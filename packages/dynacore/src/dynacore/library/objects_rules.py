@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import types
 import typing
+import weakref
 from types import FunctionType
 from typing import Any
 
@@ -172,7 +173,7 @@ def object_getattribute(m: Any, self: Value, name: Value, /) -> Any:
     found = m.generic_getattr(self, self.cls, text)
     if isinstance(found, Value) or found is PUSHED:
         return found
-    return m.throw(AttributeError, m.no_attribute(self, text))
+    return m.throw(AttributeError, m.no_attribute(self, text), name=text, obj=self)
 
 
 @rule(object.__setattr__)
@@ -292,16 +293,27 @@ def nominal(m: Any, kind: type, cls: type, obj: Value | None) -> bool:
     """`type.__instancecheck__`: by the MRO, then by what `obj.__class__` says."""
     if m.is_subclass(kind, cls):
         return True
-    if obj is not None and m.lookup_type(kind, "__class__") is not object.__dict__["__class__"]:
-        raise Break("attribute-unknown", f"{kind.__name__}.__class__")
+    if obj is not None:
+        check_class(m, kind)
     return False
+
+
+#: types whose instances pass for another object
+PROXIES = (weakref.ProxyType, weakref.CallableProxyType)
+
+
+def check_class(m: Any, kind: type) -> None:
+    """Leave to the interpreter what instances of `kind` call their class, where that may be another one."""
+    in_python = type(m.lookup_type(kind, "__getattribute__")) is FunctionType
+    if in_python or kind in PROXIES or m.lookup_type(kind, "__class__") is not object.__dict__["__class__"]:
+        raise Break("attribute-unknown", f"{kind.__name__}.__class__")
 
 
 def by_abc(m: Any, kind: type, cls: type, obj: Value | None) -> bool:
     """An abstract base class's answer. It is remembered by the class itself: a positive one for good, a negative one
     until a class is registered somewhere."""
-    if obj is not None and m.lookup_type(kind, "__class__") is not object.__dict__["__class__"]:
-        raise Break("attribute-unknown", f"{kind.__name__}.__class__")
+    if obj is not None:
+        check_class(m, kind)
     answer = issubclass(kind, cls)
     if not answer:
         m.check_registered()

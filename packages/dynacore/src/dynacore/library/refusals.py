@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import builtins
+import collections
+import dataclasses
+import enum
 import gc
 import io
 import logging
@@ -10,6 +13,7 @@ import os
 import sys
 import threading
 import time
+import typing
 import warnings
 import weakref
 from typing import Any
@@ -34,6 +38,10 @@ TABLE: dict[str, tuple[Any, ...]] = {
     ),
     "thread": (threading.Thread.start, threading.Thread.join, type(threading.RLock()).acquire),
     "locals-inspection": (globals, locals, eval, exec, dir, sys._getframe, sys.exc_info, breakpoint),
+    "caller-inspection": (
+        *(f for f in (getattr(sys, "_getframemodulename", None),) if f is not None),
+        collections.namedtuple, typing.NamedTuple, dataclasses.make_dataclass, enum.EnumType._create_,
+    ),
     "class-body": (builtins.__build_class__,),
     "import": (__import__,),
     "weakref": (weakref.ref, weakref.proxy),

@@ -206,6 +206,13 @@ def frozenset_new(m: Any, cls: Value, iterable: Value | None = None, /) -> Any:
     return made
 
 
+def member_key(m: Any, item: Value, use: Any) -> Any:
+    """The key to look for: that of a set, which can't be a member, is what a frozenset of its members would have."""
+    if isinstance(item, SetObj) and m.lookup_type(item.cls, "__hash__") is None:
+        return frozenset(storage(m, item).items)
+    return m.key_of(item, use)
+
+
 # -- methods ---------------------------------------------------------------------------------------------------------
 
 
@@ -217,14 +224,14 @@ def set_add(m: Any, self: Value, item: Value, /) -> Value:
 
 @rule(set.discard)
 def set_discard(m: Any, self: Value, item: Value, /) -> Value:
-    key = m.key_of(item, set().discard)
+    key = member_key(m, item, set().discard)
     return in_place_one(m, storage(m, self), key, item, "discard")
 
 
 @rule(set.remove)
 def set_remove(m: Any, self: Value, item: Value, /) -> Value:
     s = storage(m, self)
-    key = m.key_of(item, set().remove)
+    key = member_key(m, item, set().remove)
     if key not in s.items:
         m.throw(KeyError, item)
     return in_place_one(m, s, key, item, "discard")
@@ -398,7 +405,7 @@ def set_len(m: Any, self: Value, /) -> Value:
 
 @rule(set.__contains__, frozenset.__contains__)
 def set_contains(m: Any, self: Value, item: Value, /) -> Value:
-    return TRUE if m.key_of(item, set().__contains__) in storage(m, self).items else FALSE
+    return TRUE if member_key(m, item, set().__contains__) in storage(m, self).items else FALSE
 
 
 @rule(set.__iter__, frozenset.__iter__)

@@ -45,3 +45,13 @@ def empty_slot_text(cls: type, name: str) -> str:
     except AttributeError as error:
         return str(error)
     raise AssertionError(f"a slot {name} has a value from the start")
+
+
+def wrong_receiver_text(descriptor: Any, cls: type) -> str:
+    """The text of the error about a descriptor of C on an instance of `cls`, which isn't of its class."""
+    instance = named_like(cls)
+    try:
+        descriptor.__get__(instance, type(instance))
+    except TypeError as error:
+        return str(error)
+    raise AssertionError(f"{descriptor!r} applies to {cls.__name__}")

@@ -43,6 +43,10 @@ def handles(*ops: Op) -> Callable[[Callable], Callable]:
 FRAME_READERS = (locals, vars, dir, eval, exec, sys._getframe)
 
 
+#: those that look at the frames below, too
+CALLER_READERS = tuple(getattr(sys, name) for name in ("_getframe", "_getframemodulename") if hasattr(sys, name))
+
+
 #: how many instructions may run without a tensor operation in between
 STRETCH = 50_000
 
@@ -282,6 +286,8 @@ class Machine(Objects):
             ):
                 break
             passed.append((exc, frame))
+            if depth:
+                self.attribute_error_context(self.frames[depth - 1], exc)
             if frame.gen is not None and not (finished and depth == len(self.frames) - 1):
                 exc = self.stopiteration_error(exc)
             depth -= 1
@@ -303,6 +309,12 @@ class Machine(Objects):
             frame.stack.append(self.const(frame.ins.lasti))
         frame.stack.append(exc)
         frame.pc = handler.target
+
+    def attribute_error_context(self, frame: Frame, exc: ExcObj) -> None:
+        """An AttributeError that leaves the code behind an attribute says of which, unless it says so already."""
+        if frame.ins.op in (Op.LOAD_ATTR, Op.LOAD_METHOD) and issubclass(exc.cls, AttributeError) and exc.obj is None:
+            exc.fields.setdefault("name", self.const(frame.ins.a))
+            exc.fields.setdefault("obj", frame.saved[-1])
 
     def stopiteration_error(self, exc: ExcObj) -> ExcObj:
         """What leaves a generator's body for `exc`: a StopIteration becomes RuntimeError."""
@@ -331,7 +343,7 @@ class Machine(Objects):
             if ins.b:
                 del frame.stack[-ins.a :]
         else:
-            frame.stack[-1] = exc.args[0] if exc.args else self.const(None)
+            frame.stack[-1] = self.exception_field(exc, "value")
             if ins.b:
                 del frame.stack[-2]
         frame.pc = ins.target  # type: ignore[assignment]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from types import ClassMethodDescriptorType
+from types import ClassMethodDescriptorType, ModuleType
 from typing import Any
 
 from bytecode_models import Instr, Op
@@ -210,7 +210,11 @@ def import_name(m: Machine, f: Frame, i: Instr) -> None:
 
 @handles(Op.IMPORT_FROM)
 def import_from(m: Machine, f: Frame, i: Instr) -> None:
-    value = m.getattr(f.stack[-1], i.a)
+    module = f.stack[-1]
+    in_module = type(module) is Known and isinstance(module.obj, ModuleType)
+    if not in_module or m.d_get_str(m.module_dict(module.obj), i.a) is None:
+        raise Break("import", i.a)  # a submodule, a name that a hook makes, or none
+    value = m.getattr(module, i.a)
     if value is not PUSHED:
         f.stack.append(value)
 

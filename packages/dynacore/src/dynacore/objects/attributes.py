@@ -9,7 +9,7 @@ from typing import Any
 
 from .._C import attribute_slots
 from ..library.registry import RULES, STANDS_FOR
-from ..library.stand_ins import empty_slot_text
+from ..library.stand_ins import empty_slot_text, wrong_receiver_text
 from ..reasons import Break
 from ..torch_api import immutable_types
 from ..values import (
@@ -180,8 +180,6 @@ class Attributes:
         kind = type(v)
         if kind is Host:
             return MISSING
-        if kind is Host:
-            return MISSING
         if kind is Const:
             return MISSING if not hasattr(v.value, "__dict__") else self.real_attr(v, v.value, name)
         if kind is not Known:
@@ -235,6 +233,8 @@ class Attributes:
             return self.bind_class(found.__func__, self.const(cls))
         if kind is staticmethod:
             return self.known(found.__func__)
+        if kind in C_METHODS or kind in C_FIELDS:
+            self.check_applies(found, v)
         if kind in C_METHODS:
             return Bound(
                 Known(found),
@@ -252,6 +252,14 @@ class Attributes:
             return RULES[id(getter)](self, Known(found), v, self.const(cls))
         raise Break("attribute-unknown", f"{cls.__name__}.{name} ({kind.__name__})")
 
+    def check_applies(self, found: Any, v: Value) -> None:
+        """What a class in C defines binds only to its instances, wherever else a class may have put it."""
+        cls = python_type(v)
+        if found.__objclass__ not in cls.__mro__:
+            if type(found) is types.WrapperDescriptorType:  # refused by itself, or by the call that it is loaded for
+                raise Break("attribute-unknown", f"{cls.__name__}.{found.__name__}")
+            self.throw(TypeError, wrong_receiver_text(found, cls))
+
     def bind_class(self, func: Any, cls: Value) -> Value:
         """A classmethod's function bound to the class."""
         if type(func) is FUNCTION:
@@ -265,7 +273,7 @@ class Attributes:
             return own
         if type(found) is types.MemberDescriptorType and isinstance(v, Obj):
             own = v.attrs.get(name)
-            if own is DELETED or (own is None and v.obj is None):
+            if own is DELETED or (own is None and v.obj is None and is_heap(found.__objclass__)):
                 return MISSING
             if own is not None:
                 return own
@@ -339,7 +347,9 @@ class Attributes:
     def chained(self, v: ExcObj, before: ExcObj) -> None:
         """Make `before` the context of `v`, which may not come again in that chain: as `_PyErr_SetObject` does."""
         link: Any = before
-        while isinstance(link, ExcObj):
+        seen: set[int] = set()  # the program may have made a cycle
+        while isinstance(link, ExcObj) and id(link) not in seen:
+            seen.add(id(link))
             # A real exception can't refer to one made here, but through what was set here.
             context = link.fields.get("__context__") if v.obj is None else self.exception_field(link, "__context__")
             if context is v:

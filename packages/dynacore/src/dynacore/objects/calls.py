@@ -179,6 +179,8 @@ class Calls:
     def type_call(self, f: Known, args: list[Value], kwargs: dict[str, Value]) -> Any:
         """`type.__call__(cls, ...)`."""
         cls = f.obj
+        if self.lookup_type(cls, "__del__") is not MISSING:
+            raise Break("finalizer", cls.__name__)
         new = self.lookup_type(cls, "__new__")
         init = self.lookup_type(cls, "__init__")
         if isinstance(new, staticmethod):
@@ -245,7 +247,9 @@ CHECKED_EXCEPTIONS = (OSError, SyntaxError, UnicodeError, ImportError, MemoryErr
 
 def init_only(obj, init, /, *args, **kwargs):
     """The second half of `type.__call__`."""
-    init(obj, *args, **kwargs)
+    result = init(obj, *args, **kwargs)
+    if result is not None:
+        raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
     return obj
 
 
@@ -253,7 +257,9 @@ def type_call(cls, /, *args, **kwargs):
     """`type.__call__`."""
     obj = cls.__new__(cls, *args, **kwargs)
     if isinstance(obj, cls):
-        type(obj).__init__(obj, *args, **kwargs)
+        result = type(obj).__init__(obj, *args, **kwargs)
+        if result is not None:
+            raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
     return obj
 
 

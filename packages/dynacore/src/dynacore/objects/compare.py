@@ -7,6 +7,7 @@ from typing import Any
 
 from ..library.arguments import refuse
 from ..library.folding import CONST_TYPES
+from ..library.registry import RULES
 from ..library.stand_ins import named_like
 from ..reasons import Break
 from ..values import (
@@ -27,7 +28,7 @@ from ..values import (
 )
 from .attributes import MISSING
 from .operators import COMPARE, PLAIN
-from .wrapping import FUNCTION
+from .wrapping import FUNCTION, base_layout
 
 #: types whose equal objects are one
 SINGLETONS = (type(None), bool, type(Ellipsis), type(NotImplemented))
@@ -73,12 +74,17 @@ class Compare:
         tries = [(first, a, b), (second, b, a)]
         if symbol == "!=" and all(type(t[0]) is not FUNCTION for t in tries) and self.python_equality(a, b):
             return self.push_python(not_equal_in_python, [a, b])
-        tries = [t for t in tries if t[0] not in (MISSING, OBJECT_EQ, OBJECT_NE) and not self.is_slot_of_plain(t[0])]
+        tries = [t for t in tries if t[0] not in (MISSING, OBJECT_EQ, OBJECT_NE)]
+        in_python = any(type(t[0]) is FUNCTION for t in tries)
+        if not in_python:
+            tries = [t for t in tries if not self.is_slot_of_plain(t[0])]
+        else:  # a plain type knows its subclasses, too
+            tries = [t for t in tries if not self.is_slot_of_plain(t[0]) or t[0].__objclass__ in t[2].cls.__mro__]
         if len(tries) == 2 and a.cls is not b.cls and self.is_subclass(b.cls, a.cls):
             tries.reverse()  # a subclass's comes first, whether or not it has its own
         if not tries:
             return self.compare_default(symbol, a, b)
-        if all(type(t[0]) is FUNCTION for t in tries):
+        if all(type(t[0]) is FUNCTION or id(t[0]) in RULES for t in tries):
             methods = [
                 v for method, left, right in (*tries, (None, a, b))[:2] for v in (self.const(method), left, right)
             ]
@@ -205,7 +211,7 @@ class Compare:
 
     def equal_sequences(self, a: Any, b: Any) -> bool | None:
         """`==` of two lists or two tuples."""
-        if (type(a) is ListObj) is not (type(b) is ListObj) or len(a.items) != len(b.items):
+        if base_layout(a.cls) is not base_layout(b.cls) or len(a.items) != len(b.items):
             return False
         for x, y in zip(a.items, b.items):
             if x is y:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict, deque
+from inspect import CO_GENERATOR
 from types import WrapperDescriptorType
 from typing import Any
 
 from .._C import peek
+from ..library.polyfills import iterators
 from ..library.sets_rules import ordered
 from ..reasons import Break
 from ..values import (
@@ -58,7 +60,9 @@ class Iteration:
         if type(method) is FUNCTION:
             # An iterator among the polyfills gives itself.
             own = self.is_ours(Known(method)) and self.lookup_type(v.cls, "__next__") is not MISSING
-            return v if own else self.call_real_function(method, [v])
+            if own or method.__code__.co_flags & CO_GENERATOR:
+                return v if own else self.call_real_function(method, [v])
+            return self.push_python(iterators.iterator_of, [self.known(method), v])
         if isinstance(v, ListObj) and issubclass(v.cls, deque):
             return self.call(self.known(method), [v], {})
         if isinstance(v, (ListObj, TupleObj)):

@@ -106,34 +106,17 @@ class Operators:
         """`a += b` through `__iadd__`, then as the plain operator."""
         name = BINARY[symbol][0]
         if type(method) is FUNCTION:
-            fallback = self.lookup_type(a.cls, f"__{name}__")
-            return self.push_python(
-                binary_in_python,
-                [
-                    self.const(method),
-                    a,
-                    self.const(None if fallback is MISSING else fallback),
-                    b,
-                    self.const(symbol + "="),
-                    a,
-                    b,
-                ],
-            )
+            tries = [(method, a, b), *self.operand_methods(f"__{name}__", f"__r{name}__", a, b)]
+            calls = [TupleObj([self.const(function), left, right]) for function, left, right in tries]
+            return self.push_python(inplace_in_python, [TupleObj(calls), Const(symbol + "="), a, b])
         result = self.call(Known(method), [a, b], {})
         if self.is_not_implemented(result):
             return self.binary_methods(symbol, f"__{name}__", f"__r{name}__", a, b)
         return result
 
     def binary_methods(self, symbol: str, name: str, reflected: str, a: Value, b: Value) -> Any:
-        """Try the operands' methods in CPython's order: a subclass's reflected method comes first."""
-        first, second = self.lookup_type(a.cls, name), MISSING
-        if a.cls is not b.cls:
-            second = self.lookup_type(b.cls, reflected)
-        tries = [(first, a, b), (second, b, a)]
-        both = first is not MISSING and second is not MISSING
-        if both and self.is_subclass(b.cls, a.cls) and second is not self.lookup_type(a.cls, reflected):
-            tries.reverse()
-        tries = [t for t in tries if t[0] is not MISSING]
+        """Try the operands' methods."""
+        tries = self.operand_methods(name, reflected, a, b)
         for at, (method, left, right) in enumerate(tries):
             if type(method) is FUNCTION:
                 rest = tries[at + 1] if at + 1 < len(tries) else (None, None, None)
@@ -144,6 +127,17 @@ class Operators:
             if not self.is_not_implemented(result):
                 return result
         self.unsupported(symbol, a, b)
+
+    def operand_methods(self, name: str, reflected: str, a: Value, b: Value) -> list[tuple[Any, Value, Value]]:
+        """(method, self, other) for what the operands have, in CPython's order: a subclass's reflected one first."""
+        first, second = self.lookup_type(a.cls, name), MISSING
+        if a.cls is not b.cls:
+            second = self.lookup_type(b.cls, reflected)
+        tries = [(first, a, b), (second, b, a)]
+        both = first is not MISSING and second is not MISSING
+        if both and self.is_subclass(b.cls, a.cls) and second is not self.lookup_type(a.cls, reflected):
+            tries.reverse()
+        return [t for t in tries if t[0] is not MISSING]
 
     def unsupported(self, symbol: str, a: Value, b: Value) -> Any:
         """The error of an operator that no operand has; its text has special cases that the real operator knows."""
@@ -241,12 +235,21 @@ def binary_in_python(method, a, fallback, b, symbol, left, right, /):
     """Two methods, one after the other, where at least one is written in Python."""
     result = method(a, b)
     if result is NotImplemented and fallback is not None:
-        result = fallback(a, b) if symbol[-1] == "=" and symbol not in ("==", "!=", "<=", ">=") else fallback(b, a)
+        result = fallback(b, a)
     if result is NotImplemented:
         raise TypeError(
             f"unsupported operand type(s) for {symbol}: '{type(left).__name__}' and '{type(right).__name__}'"
         )
     return result
+
+
+def inplace_in_python(calls, symbol, left, right, /):
+    """The in-place method, written in Python, then those of the plain operator."""
+    for method, receiver, other in calls:
+        result = method(receiver, other)
+        if result is not NotImplemented:
+            return result
+    raise TypeError(f"unsupported operand type(s) for {symbol}: '{type(left).__name__}' and '{type(right).__name__}'")
 
 
 def bool_in_python(method, v, /):

@@ -131,6 +131,9 @@ class OwnerAttributes:
             found = base.__dict__.get(name, MISSING)
             if found is not MISSING:
                 return self.get_for_super(found, base, v, name)
+        own = {"__thisclass__": self.const(v.start), "__self__": v.self, "__self_class__": self.const(v.kind)}.get(name)
+        if own is not None:
+            return own
         if hasattr(super, name):
             raise Break("attribute-unknown", f"super.{name}")
         self.throw(AttributeError, f"'super' object has no attribute '{name}'", name=name, obj=v)

@@ -156,7 +156,7 @@ class Subscripts:
         if isinstance(v, DictObj):
             return self.d_get(v, item) is not None
         if isinstance(v, SetObj):
-            return self.key_of(item, set().__contains__) in v.items
+            return self.truth(self.call(self.known(method), [v, item], {}))
         if isinstance(v, DictView) and v.what == "keys":
             return self.d_get(v.owner, item) is not None
         if isinstance(v, (ListObj, TupleObj)):
@@ -165,9 +165,9 @@ class Subscripts:
             return self.truth(self.fold(operator.contains, [v, self.settle(item)], {}))
         if type(v) is Tensor:
             raise Break("tensor-truth", "in a tensor")
+        if method is None or method is MISSING and not self.can_iterate(v.cls):
+            raise Break("operator-unknown", f"in {v.cls.__name__}")
         if method is MISSING:
-            if not self.can_iterate(v.cls):
-                raise Break("operator-unknown", f"in {v.cls.__name__}")
             return self.push_python(search_in_python, [v, item])
         return self.truth(self.call(self.known(method), [v, item], {}))
 

@@ -228,8 +228,8 @@ class Wrapping:
             return lazy_list(self, obj, cls, source)
         if issubclass(layout, dict):
             return DictObj(cls, obj, source)
-        if layout in CONST_TYPES:
-            source.check("eq", obj)
+        if layout in CONST_TYPES:  # two that are equal, if that can be said, may have other attributes
+            source.check("is", obj)
             return Const(obj, source)
         return Known(obj, source)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import collections
 
+from ...marks import disable
+from ..stand_ins import named_like
 from .support import same
 
 
@@ -194,4 +196,10 @@ def checked_number(method, obj, kind, name, /):
         return result
     if name == "__index__" and type(result) is int:
         return kind(result)
-    raise TypeError(f"{type(obj).__name__}.{name}() returned non-{kind.__name__} (type {type(result).__name__})")
+    return unusual_number(kind, name, obj, result)
+
+
+@disable
+def unusual_number(kind, name, obj, result, /):
+    """What the interpreter makes of a result of another type: a warning, an error, its own words."""
+    return kind(named_like(type(obj), **{name: lambda self: result}))

@@ -8,6 +8,19 @@ from ..registry import polyfill
 from .support import same
 
 
+def is_iterator(obj, /):
+    """Whether an object has a `__next__`. A rule answers."""
+    return hasattr(type(obj), "__next__")
+
+
+def iterator_of(method, obj, /):
+    """iter() by a Python method."""
+    iterator = method(obj)
+    if not is_iterator(iterator):
+        raise TypeError(f"iter() returned non-iterator of type '{type(iterator).__name__}'")
+    return iterator
+
+
 @polyfill(zip)
 class Zip:
     rebuild = "zip(*{iterators}, strict={strict})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -28,7 +29,7 @@ from ..values import (
 )
 from .attributes import MISSING
 from .operators import COMPARE, PLAIN
-from .wrapping import FUNCTION, base_layout
+from .wrapping import FUNCTION
 
 #: types whose equal objects are one
 SINGLETONS = (type(None), bool, type(Ellipsis), type(NotImplemented))
@@ -211,7 +212,9 @@ class Compare:
 
     def equal_sequences(self, a: Any, b: Any) -> bool | None:
         """`==` of two lists or two tuples."""
-        if base_layout(a.cls) is not base_layout(b.cls) or len(a.items) != len(b.items):
+        if (type(a) is ListObj) is not (type(b) is ListObj) or issubclass(a.cls, deque) is not issubclass(b.cls, deque):
+            return False
+        if len(a.items) != len(b.items):
             return False
         for x, y in zip(a.items, b.items):
             if x is y:

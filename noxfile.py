@@ -63,11 +63,11 @@ def install_packages(session: nox.Session, *names: str, options: Sequence[str] =
     session.install(*options, *anew, *(f"./packages/{name}" for name in names))
 
 
-def run_tests(session: nox.Session, torch: str = "torch", *options: str) -> None:
+def run_tests(session: nox.Session, torch: str = "torch") -> None:
     """The whole suite; arguments behind ``--`` go to pytest."""
     install_groups(session, torch, "programs", "test")
     install_packages(session, *PACKAGES)
-    session.run("pytest", "-n", "2", "--timeout", "300", *options, *session.posargs)
+    session.run("pytest", "-n", "2", "--timeout", "300", *session.posargs)
 
 
 nox.session(run_tests, name="tests")
@@ -77,11 +77,8 @@ for version in PYTHONS:
 
 @nox.session(name="tests-torch-oldest", python="3.12")
 def run_tests_on_oldest(session: nox.Session) -> None:
-    """The suite of the core beside the oldest PyTorch that it declares.
-
-    Not of the GPU backend: the interpreter of the Triton that belongs to that PyTorch miscomputes with today's numpy.
-    """
-    run_tests(session, "torch-oldest", "--ignore=tests/gpu")
+    """The suite beside the oldest PyTorch that it declares, with that one's Triton."""
+    run_tests(session, "torch-oldest")
 
 
 @nox.session(name="tests-torch-newest", python="3.14")

@@ -342,5 +342,14 @@ def test_compiled_training_equals_eager(name):
     torch.testing.assert_close(dict(trained.state_dict()), dict(plain.state_dict()))
 
 
+@pytest.mark.parametrize("name", REAL)
+def test_gradients_where_no_gradient_given_shows_a_size_that_varies(name):
+    compiled = dynacore.compile(lambda x: torch.nn.functional.pad(x, (0, 1)) * 2, backend=name, dynamic=True)
+    for size in (3, 5):
+        x = torch.ones(2, size, requires_grad=True)
+        compiled(x).sum().backward()
+        assert torch.equal(x.grad, torch.full((2, size), 2.0))
+
+
 def test_the_default_backend_is_inductor():
     assert inspect.signature(dynacore.compile).parameters["backend"].default == "inductor"

@@ -1,6 +1,6 @@
 """Tests of the GPU backend: numbers under Triton's interpreter, code by Triton's compiler. None of them needs a GPU.
 
-They are skipped where Triton isn't installed. `BACKEND_GPU_FULL=1` adds those that take minutes.
+They are skipped where Triton isn't installed.
 """
 
 import importlib.util
@@ -9,7 +9,6 @@ import os
 import pytest
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
-FULL = os.environ.get("BACKEND_GPU_FULL", "0") not in ("", "0")
 
 
 def pytest_collection_modifyitems(items):
@@ -18,8 +17,6 @@ def pytest_collection_modifyitems(items):
             continue
         if not HAS_TRITON and "without_triton" not in item.keywords:
             item.add_marker(pytest.mark.skip(reason="Triton isn't installed"))
-        if "full" in item.keywords and not FULL:
-            item.add_marker(pytest.mark.skip(reason="takes minutes: set BACKEND_GPU_FULL=1"))
 
 
 @pytest.fixture(autouse=True)

@@ -32,10 +32,10 @@ def assert_same(got, want, tolerance=None):
 
 
 def run(function, *arguments, tolerance=None, fullgraph=True):
-    """Compare one call with eager. Returns the reports of what was compiled."""
+    """Compare one call with eager, compiled for its sizes alone. Returns the reports of what was compiled."""
     want = function(*arguments)
     backend_gpu.clear_reports()
-    got = dynacore.compile(function, backend="gpu", fullgraph=fullgraph)(*arguments)
+    got = dynacore.compile(function, backend="gpu", fullgraph=fullgraph, dynamic=False)(*arguments)
     assert_same(got, want, tolerance)
     return checked_reports()
 
@@ -49,26 +49,24 @@ def checked_reports():
     return reports
 
 
+def gradients(call, *arguments):
+    """The results of a call and the gradients of all floating-point arguments."""
+    leaves = [
+        a.detach().clone().requires_grad_() if isinstance(a, torch.Tensor) and a.is_floating_point() else a
+        for a in arguments
+    ]
+    results = [value for value in flat(call(*leaves)) if isinstance(value, torch.Tensor)]
+    total = sum((value.float() * torch.linspace(0.5, 1.5, value.numel()).view_as(value)).sum() for value in results
+                if value.is_floating_point())  # fmt: skip
+    total.backward()
+    return [value.detach() for value in results], [leaf.grad for leaf in leaves if isinstance(leaf, torch.Tensor)]
+
+
 def run_with_gradients(function, *arguments, tolerance=None):
     """Compare results and the gradients of all floating-point arguments. Returns the reports."""
-
-    def gradients(call):
-        leaves = [
-            a.detach().clone().requires_grad_() if isinstance(a, torch.Tensor) and a.is_floating_point() else a
-            for a in arguments
-        ]
-        results = [value for value in flat(call(*leaves)) if isinstance(value, torch.Tensor)]
-        total = sum(
-            (value.float() * torch.linspace(0.5, 1.5, value.numel()).view_as(value)).sum()
-            for value in results
-            if value.is_floating_point()
-        )
-        total.backward()
-        return [value.detach() for value in results], [leaf.grad for leaf in leaves if isinstance(leaf, torch.Tensor)]
-
-    want = gradients(function)
+    want = gradients(function, *arguments)
     backend_gpu.clear_reports()
-    got = gradients(dynacore.compile(function, backend="gpu", fullgraph=True))
+    got = gradients(dynacore.compile(function, backend="gpu", fullgraph=True, dynamic=False), *arguments)
     assert_same(got, want, tolerance)
     return checked_reports()
 

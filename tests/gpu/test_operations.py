@@ -68,6 +68,7 @@ VIEWS = {
     "repeat": lambda x: x.repeat(2, 3) + 1,
     "tril": lambda x: (x.tril(1), x.triu(-1)),
     "diagonal": lambda x: x.diagonal() * 2,
+    "diagonal_scatter": lambda x: torch.diagonal_scatter(x, x[:3, 0], -2) + x.diagonal_scatter(x[:, 1], 2),
     "unfold": lambda x: x.unfold(1, 3, 2) * 2,
     "as_strided": lambda x: torch.as_strided(x, (3, 3), (2, 1)) * 2,
     "select": lambda x: x[2] + x[:, 3][:1],

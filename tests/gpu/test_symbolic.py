@@ -3,11 +3,12 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from gpu.helpers import assert_same
-from gpu.programs import layer_norm, softmax
+from gpu.helpers import assert_same, checked_reports, gradients
+from gpu.programs import layer_norm, softmax, tensors
 from torch.fx.experimental.proxy_tensor import make_fx
 
-import backend_gpu.lower.graph  # noqa: F401  (fills the table of lowerings)
+import backend_gpu.lower.graph  # fills the table of lowerings
+import dynacore
 from backend_gpu.ir.nodes import SHORT
 from backend_gpu.lower.decompositions import decompositions
 from backend_gpu.lower.registry import LOWERINGS
@@ -23,6 +24,7 @@ PROGRAMS = {
     "cat": (lambda x, y: torch.cat([x, y], 1) + 1, lambda n: [torch.randn(2, n), torch.randn(2, n + 2)]),
     "reshape": (lambda x: x.view(x.shape[0] * 2, 2, 4).transpose(0, 1).contiguous(), lambda n: [torch.randn(n, 2, 8)]),
     "sizes as numbers": (lambda x: x.sum(0) / x.shape[0], lambda n: [torch.randn(n, 6)]),
+    "diagonal": (lambda x: x.diagonal() * 2, lambda n: [torch.randn(n, 7)]),
     "everything": (lambda x: (x - x.mean(0)).sum(), lambda n: [torch.randn(n, 6)]),
     "embedding": (lambda w, i: F.embedding(i, w), lambda n: [torch.randn(5, 6), torch.arange(2 * n).view(2, n) % 5]),
 }
@@ -45,6 +47,50 @@ def test_one_program_for_all_sizes(name):
         values = arguments(size)
         assert_same(compiled.run(list(values)), [function(*values)])
     assert "s" in report.program.split("return")[0]
+
+
+COMPILED = {
+    "norm and softmax": lambda x: (F.layer_norm(x, x.shape[-1:]), x.t().softmax(-1), x.var(0)),
+    "padded": lambda x: F.pad(x, (0, 0, 0, 1)) * 2,
+    "parts": lambda x: [part * 2 for part in x.chunk(2, 1)] + [x[: x.shape[0] // 2] + 1],
+    "joined": lambda x: torch.cat([x, x.flip(0)], 0).relu(),
+    "numbers": lambda x: (x * x.shape[0] / x.shape[1] + torch.arange(x.shape[1]), x.new_ones(x.shape[0] + 1)),
+    "running": lambda x: x.roll(1, 0).cumsum(-1),
+    "loss": lambda x: F.cross_entropy(x @ x.t(), torch.zeros(x.shape[0], dtype=torch.long)),
+    "repeated": lambda x: x.repeat(2, 3).view(-1, 2).sum(1),
+}
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_other_sizes_compile_nothing(name):
+    """Forward and backward: all sizes from the first on, and another batch size from the second on."""
+    function = COMPILED[name]
+    dynacore.reset()
+    for dynamic, open_from, sizes in ((True, 0, ((4, 6), (7, 10), (20, 32))), (None, 1, ((4, 8), (5, 8), (7, 8)))):
+        backend_gpu.clear_reports()
+        compiled = dynacore.compile(lambda x: function(x), backend="gpu", fullgraph=True, dynamic=dynamic)
+        counts = []
+        for size in sizes:
+            (x,) = tensors(size)
+            assert_same(gradients(compiled, x), gradients(function, x))
+            counts.append(len(checked_reports()))
+        assert counts[open_from] == counts[-1]
+
+
+def test_a_kernel_that_ends_in_the_last_program_runs_without_rows():
+    compiled = dynacore.compile(lambda x: x[2:].sum(), backend="gpu", fullgraph=True, dynamic=True)
+    for rows in (5, 3, 2):
+        x = torch.ones(rows, 3)
+        assert compiled(x) == x[2:].sum()
+
+
+def test_a_kernel_that_was_stopped_leaves_nothing_behind():
+    x, targets = torch.randn(5, 3), torch.tensor([0, 1, 2, 1, 7])
+    compiled = dynacore.compile(F.cross_entropy, backend="gpu", fullgraph=True)
+    with pytest.raises(IndexError):
+        compiled(x, targets)
+    targets[-1] = 0
+    assert_same(compiled(x, targets), F.cross_entropy(x, targets))
 
 
 def static_kernels(function, *shapes):

@@ -39,7 +39,7 @@ def compile(
     if reason is not None:
         return _left_to_eager(graph_module, reason)
     compiler = functools.partial(_compile_specialised, mode=mode or "default")
-    return specialised(graph_module, example_inputs, compiler, symbols=False)
+    return specialised(graph_module, example_inputs, compiler)
 
 
 def unusual_inputs(inputs: Sequence[Any]) -> str | None:
@@ -129,7 +129,7 @@ def _compile_graph(gm: torch.fx.GraphModule, backward: bool, mode: str) -> Calla
         raise
     except Exception as error:
         reason = str(error) if isinstance(error, Unsupported) else f"{type(error).__name__}: {error}"
-        if config.strict:
+        if config.strict or not backward and _has_open_sizes(gm):  # then it's compiled for the sizes as they are
             raise BackendUnavailable(f"backend 'gpu' can't compile a graph: {reason}") from error
         reports.warn_once(("graph", reason), f"backend 'gpu' leaves a graph to ATen: {reason}.")
         report.eager = reason
@@ -146,6 +146,10 @@ def _compile_graph(gm: torch.fx.GraphModule, backward: bool, mode: str) -> Calla
             raise
 
     return boxed
+
+
+def _has_open_sizes(gm: torch.fx.GraphModule) -> bool:
+    return any(isinstance(node.meta.get("val"), torch.SymInt) for node in gm.graph.nodes if node.op == "placeholder")
 
 
 def _recorded(compiled: Compiled, torch_device: torch.device, report: reports.GraphReport) -> Callable[..., Any]:

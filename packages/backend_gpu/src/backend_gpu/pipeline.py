@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from dynacore import torch_api
+
 from .check_program import check_program
 from .config import config
 from .errors import Unsupported
@@ -98,8 +100,8 @@ def compile_program(
     for failure in device.warm(kernels.sources()):
         raise Unsupported(str(failure))
     names: dict[str, Any] = {
-        "torch": torch, "aten": torch.ops.aten, "empty": torch.empty_strided, "view": view, "expect": expect,
-        **program.constants, **kernels.launchers,
+        **torch_api.size_functions(), "torch": torch, "aten": torch.ops.aten, "empty": torch.empty_strided,
+        "view": view, "expect": expect, **program.constants, **kernels.launchers,
     }  # fmt: skip
     exec(compile(program.text, "<backend_gpu program>", "exec"), names)
     targets = {id(target) for target, _ in plan.graph.mutations}

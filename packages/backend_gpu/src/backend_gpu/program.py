@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from .actions import Action, Allocate, Call, Drop, Launch, Operand, Return, Take, source_of
-from .ir.index import Expr, Index
+from .errors import Unsupported
+from .ir.index import Expr, Index, bounds
 from .ir.loops import Loops
 from .ir.nodes import Node, Ref
 from .lower.memory import same_strides, strided
@@ -27,6 +28,8 @@ OUT_VARIANTS = {
 }
 """ATen operations that write into memory that the program has allocated."""
 
+SYMBOL = re.compile(r"\bs_?\d+\b")
+"""What names of symbolic sizes look like."""
 RESERVED = {"args", "aten", "torch", "empty", "view", "expect", "run", "device"}
 
 
@@ -55,11 +58,12 @@ class _Writer:
         self.actions: list[Action] = []
         self.constants: dict[str, Any] = {"device": self.graph.device}
         self.names: dict[Node, str] = {}
-        self._taken = set(RESERVED)
+        self._taken = RESERVED | self.graph.sizes.keys()
         self.index = IndexText({})
 
     def write(self) -> ProgramText:
-        self._inputs()
+        take = self._take()
+        self.actions.append(take)
         for number, step in enumerate(self.schedule.steps):
             for node, source in self.plan.allocate[number]:
                 self._allocate(node, source)
@@ -75,6 +79,7 @@ class _Writer:
         strides = self.graph.strides
         outputs = [self._output(value, strides.get(position)) for position, value in enumerate(self.graph.outputs)]
         self.actions.append(Return(outputs))
+        take.sizes += self._sizes()
         return ProgramText(self.actions, self.constants)
 
     def name(self, node: Node) -> str:
@@ -83,7 +88,7 @@ class _Writer:
             self.names[node] = self.constant(node.attrs["constant"], node.name)
         if node not in self.names:
             base = re.sub(r"\W", "_", node.name) or "t"
-            base = f"{base}_" if keyword.iskeyword(base) or base in self.constants else base
+            base = f"{base}_" if keyword.iskeyword(base) or base in self.constants or SYMBOL.fullmatch(base) else base
             name, count = base, 1
             while name in self._taken:
                 name, count = f"{base}_{count}", count + 1
@@ -91,15 +96,27 @@ class _Writer:
             self.names[node] = name
         return self.names[node]
 
-    def _inputs(self) -> None:
-        names = []
-        for position, value in enumerate(self.graph.inputs):
-            names.append(self.name(value) if isinstance(value, Node) else f"number{position}")
-        sizes = []
-        for symbol, (position, dimension) in self.graph.sizes.items():
-            sizes.append((symbol, names[position] if dimension < 0 else f"{names[position]}.shape[{dimension}]"))
+    def _input(self, position: int) -> str:
+        value = self.graph.inputs[position]
+        return self.name(value) if isinstance(value, Node) else f"number{position}"
+
+    def _take(self) -> Take:
+        names = [self._input(position) for position in range(len(self.graph.inputs))]
         tensors = {name: value for name, value in zip(names, self.graph.inputs) if isinstance(value, Node)}
-        self.actions.append(Take(names, tensors, sizes))
+        return Take(names, tensors)
+
+    def _sizes(self) -> list[tuple[str, str]]:
+        """The symbolic sizes that the program needs, and where their numbers come from."""
+        wanted = set(SYMBOL.findall(source_of(self.actions)))
+        found: list[tuple[str, str]] = []
+        for symbol, place in reversed(self.graph.sizes.items()):
+            if symbol in wanted:
+                found.insert(0, (symbol, place.formula or self._input(place.input) + place.what))
+                wanted |= set(SYMBOL.findall(place.formula))
+        lost = wanted - self.graph.sizes.keys() - self._taken - self.constants.keys()
+        if lost:
+            raise Unsupported(f"sizes that no input shows ({', '.join(sorted(lost))})")
+        return found
 
     def sizes(self, values: tuple[Index, ...]) -> str:
         """A tuple of sizes as source."""
@@ -135,7 +152,9 @@ class _Writer:
         numbers = [self.index.write(part.x) for part in kernel.parts or (kernel,)] + kernel.symbols
         reduces = any(stmt.op == "reduce" for stmt in kernel.stmts)
         idle = not kernel.parts and kernel.x == 0 or (kernel.r == 0 and not reduces)
-        self.actions.append(Launch(launcher, kernel, tensors, numbers, idle, isinstance(kernel.x, Expr)))
+        ends = any(stmt.finish for stmt in kernel.stmts)  # without any row, too, it writes a result
+        unsure = isinstance(kernel.x, Expr) and bounds(kernel.x)[0] < 1 and not ends
+        self.actions.append(Launch(launcher, kernel, tensors, numbers, idle, unsure))
 
     def operand(self, node: Node, wanted: tuple[Index, ...] | None = None) -> Operand:
         """A tensor for ATen or for the caller: a variable, or a view of one."""

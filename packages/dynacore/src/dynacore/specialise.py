@@ -28,15 +28,12 @@ Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], tuple[Callable[..., A
 
 
 def specialised(
-    gm: torch.fx.GraphModule, example_inputs: Sequence[Any], compiler: Compiler, symbols: bool = True
+    gm: torch.fx.GraphModule, example_inputs: Sequence[Any], compiler: Compiler
 ) -> Callable[..., Any]:
-    """Compile a graph whose inputs may be Python numbers, may have sizes that vary, and may share memory.
-
-    Without `symbols` the compiler is given sizes as they are, and each combination of them gets an artifact.
-    """
+    """Compile a graph whose inputs may be Python numbers, may have sizes that vary, and may share memory."""
     if isinstance(example_inputs, OpenInputs):
         example_inputs = example_inputs.real
-    artifacts = _Artifacts(gm, compiler, example_inputs, symbols)
+    artifacts = _Artifacts(gm, compiler, example_inputs)
     first = artifacts.get(example_inputs)
     return first if first is not None and artifacts.always_right else artifacts.run
 
@@ -98,12 +95,12 @@ class OpenInputs(Sequence[Any]):
 
 class _Artifacts:
     def __init__(
-        self, gm: torch.fx.GraphModule, compiler: Compiler, example_inputs: Sequence[Any], symbols: bool
+        self, gm: torch.fx.GraphModule, compiler: Compiler, example_inputs: Sequence[Any]
     ) -> None:
         self._gm = gm
         self._compiler = compiler
         self._varying: Varying | None = gm.meta.get("varying")
-        self._places = self._varying.places() if self._varying is not None and symbols else None
+        self._places = self._varying.places() if self._varying is not None else None
         followed = self._varying.inputs if self._varying is not None and self._places is not None else ()
         positions = range(len(example_inputs))
         self._numbers = [
@@ -186,13 +183,25 @@ class _Artifacts:
             (shown(inputs[i], which), is_size)
             for (i, which), (_, is_size) in zip(places, varying.leaves, strict=True)
         ]
-        examples, conditions = open_inputs(inputs, leaves, varying.inputs)
+        # Numbers that only tensors show are inputs of their own, too: a backward graph gets no others to compute with.
+        extra = [k for k, (_, which) in enumerate(places) if which != -1]
+        examples, conditions = open_inputs(
+            [*(leaves[k][0] for k in extra), *inputs], leaves, [*(("leaf", k) for k in extra), *varying.inputs]
+        )
+        numbers, examples = examples[: len(extra)], examples[len(extra) :]
         try:
-            compiled = self._compiler(graph, [examples[i] for i in self._others])
+            with_numbers = with_inputs_before(graph, len(extra))
+            artifact, mutates = self._compiler(with_numbers, [*numbers, *(examples[i] for i in self._others)])
         except Exception:  # a compiler that doesn't know symbols, perhaps; if not, it raises again
             if varying.unbacked:
                 raise
             return self._make_closed(inputs)
+        read = [(self._others.index(places[k][0]), places[k][1]) for k in extra]
+
+        def run(*given: Any) -> Any:
+            return artifact(*[shown(given[at], which) for at, which in read], *given)
+
+        compiled = run if extra else artifact, mutates
         condition = conditions()
         if condition is None:
             return None, compiled
@@ -288,6 +297,15 @@ def share_memory(inputs: Sequence[Any]) -> bool:
                 return True
             seen.add(key)
     return False
+
+
+def with_inputs_before(gm: torch.fx.GraphModule, count: int) -> torch.fx.GraphModule:
+    """A copy of the graph with so many more inputs, which it doesn't use, before its own."""
+    graph = torch.fx.Graph()
+    for k in range(count):
+        graph.placeholder(f"number{k}")
+    graph.output(graph.graph_copy(gm.graph, {}))
+    return torch.fx.GraphModule(gm, graph)
 
 
 def with_constants(gm: torch.fx.GraphModule, constants: Mapping[int, Any]) -> torch.fx.GraphModule:

@@ -426,16 +426,12 @@ def _source_class() -> Any:
 
 def _conditions(symbols: Symbols) -> Callable[..., bool] | None:
     """What was assumed of the symbols, as a function of their values."""
-    from torch.fx.experimental.symbolic_shapes import SYMPY_INTERP
-    from torch.utils._sympy.printers import PythonPrinter
-
     symbols.env.freeze()
-    printer = PythonPrinter()
-    assumed = dict.fromkeys(f"({printer.doprint(expression)})" for expression in symbols.assumed())
+    assumed = dict.fromkeys(f"({source_of(expression)})" for expression in symbols.assumed())
     if not assumed:
         return None
     text = f"lambda {', '.join(symbols.names)}: {' and '.join(assumed)}"
-    made: Callable[..., bool] = eval(text, dict(SYMPY_INTERP))
+    made: Callable[..., bool] = eval(text, dict(size_functions()))
     return made
 
 
@@ -490,10 +486,24 @@ def sympy_expression(value: Any) -> Any:
     return value.node.expr
 
 
-def hint(value: Any) -> int:
-    """The example that a symbolic number was made from."""
-    found = value.node.hint
-    return int(found) if found is not None else 8
+def least(value: Any, expression: Any) -> int | None:
+    """The least value that an expression over the symbols of a symbolic number may have, where that is known."""
+    low = value.node.shape_env.bound_sympy(expression).lower
+    return int(low) if low.is_Integer else None
+
+
+def source_of(expression: Any) -> str:
+    """A sympy expression as Python source, which names `size_functions`."""
+    from torch.utils._sympy.printers import PythonPrinter
+
+    return str(PythonPrinter().doprint(expression))
+
+
+def size_functions() -> Mapping[str, Any]:
+    """What the source of an expression over sizes may call."""
+    from torch.fx.experimental.symbolic_shapes import SYMPY_INTERP
+
+    return SYMPY_INTERP
 
 
 def without_autograd() -> Any:

@@ -293,9 +293,9 @@ def _floor(value: int, by: int) -> int:
 
 def is_below(value: Index, limit: Index) -> bool:
     """Whether `0 <= value < limit` is sure."""
-    low, high = bounds(value)
-    if low < 0:
+    if not not_negative(value):
         return False
+    high = bounds(value)[1]
     if isinstance(limit, int):
         return high < limit
     if high < bounds(limit)[0]:
@@ -307,19 +307,32 @@ def is_below(value: Index, limit: Index) -> bool:
     return _below_symbolic(value, limit)
 
 
-def _below_symbolic(value: Index, limit: Expr) -> bool:
-    """The greatest value with every variable at the top of its symbolic range, compared with the limit."""
+def not_negative(value: Index) -> bool:
+    """Whether `0 <= value` is sure."""
+    if bounds(value)[0] >= 0:
+        return True
     if not isinstance(value, Expr):
         return False
-    top: Index = 0
+    low: Index = 0
     for monomial, c in value.terms.items():
-        if c < 0:
+        if monomial and min(map(_least, monomial)) < 0:
             return False
-        factor: Index = c
-        for atom in monomial:
-            factor = mul(factor, _top(atom))
-        top = add(top, factor)
-    return bounds(add(limit, mul(top, -1)))[0] >= 1
+        end = product(_top(atom) for atom in monomial) if c < 0 else product(map(_bottom, monomial))
+        low = add(low, mul(end, c))
+    return bounds(low)[0] >= 0
+
+
+def _below_symbolic(value: Index, limit: Expr) -> bool:
+    top = _highest(value)
+    return top is not None and bounds(add(limit, mul(top, -1)))[0] >= 1
+
+
+def _highest(value: Index) -> Index | None:
+    """The value with every variable at the end of its range, symbolic perhaps; None where that isn't the highest."""
+    terms = _terms(value).items()
+    if any(monomial and (c < 0 or min(map(_least, monomial)) < 0) for monomial, c in terms):
+        return None
+    return total(mul(product(map(_top, monomial)), c) for monomial, c in terms)
 
 
 def _top(atom: Atom) -> Index:
@@ -327,7 +340,17 @@ def _top(atom: Atom) -> Index:
         return of_atom(atom) if atom.high == UNBOUNDED else add(atom.high, -1)
     if isinstance(atom, Mod):
         return add(atom.by, -1)
-    return of_atom(atom)
+    assert isinstance(atom, Div)
+    top = _highest(atom.value)
+    return of_atom(atom) if top is None or top == atom.value else div(top, atom.by)
+
+
+def _bottom(atom: Atom) -> Index:
+    return of_atom(atom) if isinstance(atom, Var) and atom.high == UNBOUNDED else _least(atom)
+
+
+def _least(atom: Atom) -> int:
+    return _atom_bounds(atom)[0]
 
 
 def _divide_exactly(monomial: Monomial, c: int, by: Index) -> tuple[Monomial, int] | None:
@@ -388,6 +411,8 @@ def div(value: Index, by: Index) -> Index:
     quotient, rest = _split_multiples(value, by)
     if is_below(rest, by):
         return quotient
+    if isinstance(rest, int) and is_below(add(rest, by), by):
+        return add(quotient, -1)
     if isinstance(rest, Expr) and isinstance(by, int):
         coarse = _coarse(rest, by)
         if coarse is not None:
@@ -415,6 +440,8 @@ def mod(value: Index, by: Index) -> Index:
     rest = _split_multiples(value, by)[1]
     if is_below(rest, by):
         return rest
+    if isinstance(rest, int) and is_below(add(rest, by), by):
+        return add(rest, by)
     if isinstance(rest, Expr) and isinstance(by, int):
         coarse = _coarse(rest, by)
         if coarse is not None:

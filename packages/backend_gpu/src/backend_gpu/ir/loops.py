@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from .index import Index, Var, bounds, variables
+from .index import Index, Var, bounds, not_negative, variables
 from .nodes import SHORT, Node
 from .pointwise import TABLE
 
@@ -143,11 +143,11 @@ def _inside(stmt: Stmt, kernel: Loops) -> bool:
     index, buffer = stmt.attrs["index"], stmt.attrs["buffer"]
     if stmt.attrs.get("guards") or kernel.x == 0 or kernel.r == 0:
         return True
-    low, high = bounds(index)
+    high = bounds(index)[1]
     extent: Index = 1
     for size, step in zip(buffer.shape, buffer.layout()):
         extent = extent + (size - 1) * step if not isinstance(size, int) or size else 0
-    return low >= 0 and (not isinstance(extent, int) or high < extent)
+    return not_negative(index) and (not isinstance(extent, int) or high < extent)
 
 
 def value_var(number: int, size: Index) -> Var:

@@ -51,6 +51,16 @@ class Ref:
     position: int
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where the number behind a symbolic size is found: an input shows it (`what` of it), or it's a formula of others.
+    """
+
+    input: int = -1
+    what: str = ""
+    formula: str = ""
+
+
 @dataclass(eq=False, slots=True)
 class Node:
     """One tensor. Two nodes are equal only if they are the same object."""
@@ -102,8 +112,8 @@ class Graph:
     """Nodes, indices, and constants that are returned as they are."""
     mutations: list[tuple[Node, Node]] = field(default_factory=list)
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Where the number behind a symbolic size is found: the position of an input and one of its dimensions, or -1."""
+    sizes: dict[str, Place] = field(default_factory=dict)
+    """Where the number behind each symbolic size is found."""
     strides: dict[int, Shape] = field(default_factory=dict)
     """The strides of outputs, by position: those of dimensions of one element address nothing, but callers see them."""
 

@@ -54,7 +54,7 @@ class Driver(Lower):
                 self._constant(node)
             else:
                 raise Unsupported(f"a graph node of kind {node.op}")
-        return Graph(self.inputs, outputs, self.mutations, self.device, self.symbols.places, self.strides)
+        return Graph(self.inputs, outputs, self.mutations, self.device, self.symbols.places(), self.strides)
 
     def _describe(self, node: torch.fx.Node) -> None:
         self.name = node.name
@@ -71,8 +71,8 @@ class Driver(Lower):
         self.name, self.where = node.name, ""
         made: Node | Index | None
         if isinstance(val, torch.Tensor):
-            made = self._input(val)
             self.symbols.note_tensor(val, len(self.inputs))
+            made = self._input(val)
         elif is_symbolic(val) or isinstance(val, int) and not isinstance(val, bool):
             made = self.symbols.note_number(val, len(self.inputs))
         elif val is None:
@@ -112,7 +112,7 @@ class Driver(Lower):
             return [self._value(item) for item in argument]
         if isinstance(argument, slice):
             raise Unsupported("a slice as an argument")
-        return self.to_index(argument) if is_symbolic(argument) else argument
+        return self.symbols.number(self, argument) if is_symbolic(argument) else argument
 
     def _call(self, node: torch.fx.Node) -> None:
         target = node.target
@@ -129,7 +129,7 @@ class Driver(Lower):
             return
         val = node.meta.get("val")
         if is_symbolic(val) or isinstance(val, int):
-            self.env[node] = self.to_index(val)
+            self.env[node] = self.symbols.number(self, val)
             return
         if not isinstance(target, torch_api.OpOverload):
             raise Unsupported(f"a call of {target}")
@@ -186,7 +186,9 @@ class Driver(Lower):
             if not isinstance(value, Node):
                 return value
             strides = None
-            if isinstance(fake, torch.Tensor) and tuple(fake.shape) == value.shape:
+            if is_symbolic(fake):
+                raise Unsupported(f"{target} of a number that is computed in a kernel")
+            if isinstance(fake, torch.Tensor) and tuple(map(self.to_index, fake.shape)) == value.shape:
                 strides = tuple(self.to_index(step) for step in fake.stride())
             operands.append(place(self, value, strides))
             return Ref(len(operands) - 1)

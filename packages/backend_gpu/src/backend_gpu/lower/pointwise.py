@@ -78,7 +78,7 @@ for _name in COMPARISONS:
     _register_comparison(_name)
 
 
-@lowers(*named("div"), *named("div", prims))
+@lowers(*named("div"), *named("true_divide"), *named("div", prims))
 def div(b: Lower, x: Any, y: Any, rounding_mode: str | None = None) -> Node:
     dtype = b.out_dtype
     op = {None: "div", "floor": "floor_div", "trunc": "trunc_div"}[rounding_mode]

@@ -74,8 +74,8 @@ def _ndim(value: Any) -> int:
 def _probe(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return torch.empty((1,) * value.ndim, dtype=value.dtype, device="meta")
-    if isinstance(value, torch.SymInt):
-        return 1
+    if isinstance(value, (torch.SymInt, torch.SymFloat)):
+        return 1 if isinstance(value, torch.SymInt) else 1.0
     return value
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ..ir.index import Index, bounds, div, flatten, is_below, mod, total, unflatten
-from ..ir.nodes import Node, dims
+from ..ir.nodes import Guard, Node, dims
 from .registry import Lower, NotLowered, lowers, named, prims
 
 
@@ -258,6 +258,19 @@ def select_scatter(b: Lower, x: Node, source: Node, dim: int, at: Any) -> Node:
     own = list(dims(x.shape))
     read = b.view(b.cast(source, x.dtype), x.shape, own[:dim] + own[dim + 1 :])
     return _scattered(b, x, read, [(own[dim], at, at + 1)], 1, at)
+
+
+@lowers(*named("diagonal_scatter"))
+def diagonal_scatter(b: Lower, x: Node, source: Node, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Node:
+    dim1, dim2 = dim1 % len(x.shape), dim2 % len(x.shape)
+    if 0 in source.shape:
+        return x
+    own = dims(x.shape)
+    along = own[dim1] - max(-offset, 0)
+    on: list[Guard] = [(own[dim2] - own[dim1], offset, offset + 1), (along, 0, source.shape[-1])]
+    others = [i for d, i in enumerate(own) if d not in (dim1, dim2)]
+    read = b.view(b.cast(source, x.dtype), x.shape, [*others, along], on, None)
+    return _scattered(b, x, read, on, 1, 0)
 
 
 @lowers(*named("expand_copy"), *named("expand_as"))

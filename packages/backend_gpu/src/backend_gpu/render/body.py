@@ -17,7 +17,7 @@ from .text import TYPES, number, typed_number
 if TYPE_CHECKING:
     from .source import Writer
 
-RESERVED = {"x", "r", "tl", "math", "triton", "xnumel", "x_in", "r_in", "start", "last", "slot"}
+RESERVED = {"x", "r", "tl", "math", "triton", "xnumel", "x_in", "r_in", "start", "first", "last", "slot"}
 
 
 class Body:
@@ -327,8 +327,8 @@ class Body:
         name, kind = self.name(position), stmt.attrs["kind"]
         dtype = "tl.float64" if self.wide_partials else "tl.float32"
         self.line(f"{name} = tl.full([1024], {neutral_text(stmt)}, {dtype})")
-        self.line("for start in range(0, programs, 1024):")
-        self.line("    slot = start + tl.arange(0, 1024)")
+        self.line("for first in range(0, programs, 1024):")
+        self.line("    slot = first + tl.arange(0, 1024)")
         self.line(f"    {name}_part = tl.load(partials_ptr + {slot} * programs + slot, mask=slot < programs, "
                   f'other={neutral_text(stmt)}, cache_modifier=".cg")')  # fmt: skip
         joined = {"sum": "{0} + {1}", "prod": "{0} * {1}", "max": "tl.maximum({0}, {1})", "min": "tl.minimum({0}, {1})"}

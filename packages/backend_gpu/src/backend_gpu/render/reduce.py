@@ -99,6 +99,8 @@ class Accumulators:
         self.kind = "online" if stmt.op == "online" else stmt.attrs["kind"]
         self.source = body.kernel.stmts[stmt.args[0]].dtype
         self.dtype = torch.float32 if self.source in HALVES else self.source
+        self.places = torch.int64 if body.w.wide else torch.int32
+        self.nowhere = str(torch.iinfo(self.places).max)
 
     def _full(self, suffix: str, value: str, dtype: torch.dtype | None = None) -> None:
         kind = TYPES[dtype or self.dtype]
@@ -116,7 +118,7 @@ class Accumulators:
         else:
             self._full("_all", neutral(self.kind, self.dtype))
             if self.kind in ("argmax", "argmin"):
-                self._full("_at", "2147483647", torch.int32)
+                self._full("_at", self.nowhere, self.places)
             elif self._nan():
                 self._full("_nan", "0", torch.int32)
 
@@ -168,14 +170,14 @@ class Accumulators:
         line, name = self.body.line, self.name
         sign = ">" if self.kind == "argmax" else "<"
         line(f"{name}_value = {value}")
-        better = f"({name}_value {sign} {name}_all) | ({name}_at == 2147483647)"
+        better = f"({name}_value {sign} {name}_all) | ({name}_at == {self.nowhere})"
         if self.dtype.is_floating_point:
             fresh = f"({name}_value != {name}_value) & ({name}_all == {name}_all)"
             better = f"(({better}) & ({name}_all == {name}_all)) | ({fresh})"
         inside = "" if self.body.w.r_even else " & r_in"
         line(f"{name}_better = ({better}){inside}")
         line(f"{name}_all = tl.where({name}_better, {name}_value, {name}_all)")
-        line(f"{name}_at = tl.where({name}_better, r, {name}_at)")
+        line(f"{name}_at = tl.where({name}_better, r.to({TYPES[self.places]}), {name}_at)")
 
     def end(self) -> None:
         """Behind the loop: lanes become one."""
@@ -204,4 +206,4 @@ class Accumulators:
         if self.dtype.is_floating_point:
             line(f"{name}_nan = ({name}_all != {name}_all).to(tl.int32)")
             line(f"{name}_hit = tl.where({_over_row('max', f'{name}_nan')} > 0, {name}_nan > 0, {name}_hit)")
-        line(f"{name} = tl.min(tl.where({name}_hit, {name}_at, 2147483647), 1)[:, None].to(tl.int64)")
+        line(f"{name} = tl.min(tl.where({name}_hit, {name}_at, {self.nowhere}), 1)[:, None].to(tl.int64)")

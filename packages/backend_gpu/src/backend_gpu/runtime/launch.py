@@ -42,8 +42,14 @@ class Launcher:
         for count in arguments[self._first : self._last]:
             grid -= -count // self._block
         if self.source.partials:
+            grid = max(grid, 1)  # without any row, too, the last program writes the result
             dtype = torch.float64 if self._wide else torch.float32
             partials = torch.empty(self.source.partials * grid, dtype=dtype, device=self._torch_device)
-            launch(grid, *arguments, partials, counter(self._torch_device, self._device.stream_key()))
+            key = (self._torch_device, self._device.stream_key())
+            try:
+                launch(grid, *arguments, partials, counter(*key))
+            except BaseException:
+                _counters.pop(key, None)  # programs that were stopped have counted, and nobody has counted back
+                raise
         else:
             launch(grid, *arguments)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..ir.index import UNBOUNDED, Index, Var, mul, of_atom, substitute, total, variables
+from ..ir.index import UNBOUNDED, Index, Var, is_below, mul, of_atom, substitute, total, variables
 from ..ir.loops import Loops, R, Stmt, X, value_var
 from ..ir.nodes import Guard, Node, dim_values, freeze
 from ..ir.pointwise import TABLE
@@ -297,11 +297,15 @@ class KernelBuilder:
         """The index with the values of positions in it, and the guards under which it is inside."""
         inside = guards
         for number, (position, size) in enumerate(zip(positions, _gathered_sizes(node, sizes))):
-            variable = value_var(position, size)
-            expr = Var(variable.name, size)
-            values[Var(f"j{number}", size)] = of_atom(expr)
-            self.emit(Stmt("check", (position,), torch.int64, attrs={"size": size, "guards": guards}, node=node))
-            inside = (*inside, (of_atom(Var(variable.name, UNBOUNDED, -UNBOUNDED)), 0, size))
+            stmt = self.stmts[position]
+            at: Index = of_atom(value_var(position, size))
+            anywhere: Index = of_atom(Var(f"v{position}", UNBOUNDED, -UNBOUNDED))
+            if stmt.op == "const":
+                at = anywhere = stmt.attrs["value"]
+            values[Var(f"j{number}", size)] = at
+            if not is_below(anywhere, size):
+                self.emit(Stmt("check", (position,), torch.int64, attrs={"size": size, "guards": guards}, node=node))
+                inside = (*inside, (anywhere, 0, size))
         return tuple(substitute(part, values) for part in node.attrs["index"]), inside
 
 

@@ -3,6 +3,8 @@
 The programs return shapes and strides beside the results, so that a wrong rule shows.
 """
 
+import copy
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -10,6 +12,7 @@ from capture.compare import Graphs, difference
 from torch import nn
 
 import dynacore
+from dynacore import torch_api
 from dynacore.graph import symbolic
 
 SIZES = [(4, 6), (3, 9), (7, 5), (2, 2), (5, 12), (8, 3)]
@@ -165,3 +168,47 @@ def test_operations(name, monkeypatch):
 @pytest.mark.parametrize("name", [name for name in OPERATIONS if name != "picked"])
 def test_operations_on_tensors_in_another_order(name, monkeypatch):
     check(OPERATIONS[name], transposed, monkeypatch)
+
+
+class Sounds(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(8, 8, 3, padding=1)
+
+    def forward(self, x):
+        return F.max_pool1d(F.relu(self.conv(x.transpose(1, 2))), 2).sum(2)
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.outer = nn.Linear(8, 24), nn.Linear(8, 8)
+
+    def forward(self, x):
+        batch, length, _ = x.shape
+        q, k, v = self.inner(x).view(batch, length, 3, 2, 4).permute(2, 0, 3, 1, 4)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.outer(y.transpose(1, 2).reshape(batch, length, 8)) * length
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("make", [Sounds, Attention, lambda: nn.Sequential(nn.Linear(8, 16), nn.LayerNorm(16))])
+def test_one_artifact_learns_from_all_sizes(make, backend, monkeypatch):
+    made = []
+    original = torch_api.aot_eager
+    monkeypatch.setattr(torch_api, "aot_eager", lambda *args: made.append(args) or original(*args))
+    model = seeded(make)
+    twin = copy.deepcopy(model)
+    graphs = Graphs()
+    compiled = dynacore.compile(model, backend=graphs if backend == "eager" else backend, dynamic=True)
+    for n, m in SIZES[:4]:
+        x = rows(n, m + 2).requires_grad_()
+        own = x.detach().clone().requires_grad_()
+        for run, given in ((compiled, x), (twin, own)):
+            run(given).square().sum().backward()
+        torch.testing.assert_close(x.grad, own.grad)
+    for ours, theirs in zip(model.parameters(), twin.parameters(), strict=True):
+        torch.testing.assert_close(ours.grad, theirs.grad)
+    # Pooling of sequences that learn has no symbols in torch: AOTAutograd takes each length as it is.
+    assert len(made) <= (0 if backend == "eager" else 4 if make is Sounds else 1)
+    assert len(graphs) == (backend == "eager")

@@ -380,6 +380,17 @@ def avg_pool1d(x: Shaped, kernel: Any, stride: Any = None, padding: Any = 0, *ar
     return (*x.shape[:-1], *window(x.shape[-1:], kernel, kernel if stride in (None, ()) else stride, padding, 1))
 
 
+@shape("max_pool1d")
+def max_pool1d(
+    x: Shaped, kernel: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False,
+    return_indices: Any = False,
+) -> Shape:  # fmt: skip
+    """Pooling of sequences that learn, for which torch has another kernel."""
+    if ceil_mode or return_indices:
+        raise Declined
+    return (*x.shape[:-1], *window(x.shape[-1:], kernel, kernel if stride in (None, ()) else stride, padding, dilation))
+
+
 def adaptive(ndim: int) -> Callable[..., Shape]:
     """The rule of pooling to a given size, over `ndim` dimensions."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import copy
 import operator
 import weakref
 
@@ -188,3 +189,56 @@ def what_attribute_errors_name(obj):
         except AttributeError as error:
             out.append((str(error), error.name, error.obj in (obj, Base)))
     return out
+
+
+class Words:
+    def __str__(self):
+        return 1
+
+    def __repr__(self):
+        return b"x"
+
+    def __format__(self, spec):
+        return None
+
+    def __len__(self):
+        return 2**70
+
+
+@program()
+def texts_and_lengths_are_checked():
+    words = Words()
+    return attempts(
+        lambda: str(words), lambda: repr(words), lambda: f"{words}", lambda: format(words, "x"), lambda: len(words)
+    )
+
+
+class SetOnly:
+    def __set__(self, obj, value):
+        say("set", value)
+
+
+class Holds:
+    item = SetOnly()
+
+
+@program(lambda: (Holds(),))
+def descriptors_without_get(given):
+    made = Holds()
+    made.item = 1
+    given.item = 2
+    return made, given, type(made.item)
+
+
+@program()
+def classes_made_by_type():
+    made = type("Made", (Base,), {"extra": 1})
+    return made.__module__, made(2).extra, type("Plain", (), {}).__module__
+
+
+@program()
+def copies_of_ordered_dicts_with_attributes():
+    kept = collections.OrderedDict(a=[1])
+    kept.note = [2]
+    copied = copy.copy(kept)
+    return kept, copied, copied.note is kept.note

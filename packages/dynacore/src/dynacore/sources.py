@@ -20,6 +20,17 @@ class This:
         self.__qualname__ = qualname
 
 
+HEAP_TYPE = 1 << 9
+
+
+def name_of(obj: Any) -> str | None:
+    """A function's, class's or module's name; instances of the program's classes aren't asked: that may run code."""
+    kind = type(obj)
+    if kind.__flags__ & HEAP_TYPE and not issubclass(kind, (type, This)):
+        return None
+    return getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None)
+
+
 class Source:
     """One node: `accessor` and `key` say how the object is reached from `parent`'s object."""
 
@@ -99,7 +110,7 @@ class Source:
         if self.accessor in ("key", "item"):
             return repr(self.key)
         if self.accessor == "const":
-            name = getattr(self.key, "__qualname__", None) or getattr(self.key, "__name__", None)
+            name = name_of(self.key)
             if name is None and type(self.key) is dict and "__name__" in self.key:
                 return f"{self.key['__name__']}.__dict__"
             return name or type(self.key).__name__

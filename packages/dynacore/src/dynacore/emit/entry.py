@@ -198,6 +198,9 @@ class Emitter(Rebuilder):
             "resume": _C.resume,
             "resume_raise": _C.resume_raise,
         }
+        own = next((frame for frame in reversed(self.m.frames) if not frame.trusted), self.m.outermost)
+        if own.globals.obj:  # what is made here belongs to the module of the code
+            names["__name__"] = own.globals.obj.get("__name__")
         names.update(
             NAMESPACE,
             versions=failures.versions,

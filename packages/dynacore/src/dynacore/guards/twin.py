@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import CellType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType
 from typing import Any
 
+from ..sources import name_of
 from .relations import holds as relation_holds
 from .spec import Node
 
@@ -198,7 +199,7 @@ def describe(value: object) -> str:
     """A short text that names an object: constants by value, functions and classes by name, others by type."""
     if is_constant(value):
         return _shorten(repr(value))
-    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    name = name_of(value)
     if isinstance(name, str):
         return name
     return f"<{type(value).__qualname__} at {id(value):#x}>"

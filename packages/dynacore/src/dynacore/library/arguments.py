@@ -43,7 +43,7 @@ def attribute_name(m: Any, v: Value) -> str:
     name = m.constant_of(v)
     if not isinstance(name, str):
         raise Break("call-arguments", "a name that isn't a string")
-    return name
+    return name if type(name) is str else str.__str__(name)
 
 
 def items_of(m: Any, v: Value) -> list[Value] | None:

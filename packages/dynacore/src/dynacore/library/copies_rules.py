@@ -60,6 +60,8 @@ def shallow(m: Any, x: Value, item: Any) -> Value:
     if type(x) is SetObj and x.cls is set:
         raise Break("construct-unknown", "a copy of a set")
     if type(x) is DictObj and x.cls in (dict, OrderedDict):
+        if x.cls is OrderedDict and m.d_len(m.namespace_of(x)):
+            raise Break("construct-unknown", "a copy of an OrderedDict with attributes")
         made = DictObj(x.cls)
         for key, value in m.d_items(x):
             made.items[m.key_of(key)] = (item(key), item(value))

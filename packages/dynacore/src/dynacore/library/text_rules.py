@@ -19,7 +19,7 @@ from ..values import Const, DictObj, ExcObj, Host, Known, ListObj, SetObj, Tenso
 from . import folding
 from .arguments import items_of
 from .folding import is_literal
-from .polyfills import constructors
+from .polyfills import constructors, objects
 from .registry import rule
 
 EMPTY = Const("")
@@ -100,7 +100,7 @@ def format_call(m: Any, obj: Value, spec: Value = EMPTY, /) -> Any:
         obj, spec = m.settle(obj), Const(m.constant_of(spec))
     method = m.lookup_type(obj.cls, "__format__")
     if type(method) is FunctionType:
-        return m.call(m.const(method), [obj, spec], {})
+        return m.push_python(objects.formatted, [m.const(method), obj, spec], {})
     if spec.value == "" and method is object.__format__:
         return str_call(m, obj)
     if obj.cls is str and spec.value == "":
@@ -115,7 +115,7 @@ def python_text(m: Any, v: Value, *names: str) -> Any:
     for name in names:
         method = m.lookup_type(v.cls, name)
         if type(method) is FunctionType and type(v) is not Tensor:
-            return m.call(m.const(method), [v], {})
+            return m.push_python(objects.text_of, [m.const(method), Const(name), v], {})
         if type(v) is Known and folding.is_pure(method):
             return m.fold(method, [v], {})
         if method is not object.__str__:

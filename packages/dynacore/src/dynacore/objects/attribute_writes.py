@@ -42,7 +42,7 @@ class AttributeWrites:
         """`PyObject_GenericSetAttr`; DELETED deletes."""
         cls = v.cls
         found = self.lookup_type(cls, name)
-        if found is not MISSING and self.is_descriptor(found) and self.is_data(found):
+        if found is not MISSING and self.is_data(found):
             return self.set_descriptor(found, v, cls, name, value)
         if not isinstance(v, Obj):
             raise Break("setattr-unknown", f"{cls.__name__}.{name}")

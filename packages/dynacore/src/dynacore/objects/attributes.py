@@ -70,7 +70,7 @@ class Attributes:
             source = self.class_source(cls)
             if found is MISSING:
                 source.check("mro_lacks", name)
-            elif self.is_descriptor(found):
+            elif self.is_descriptor(found) or self.is_data(found):
                 self.mro_fact(source, name, found)
             else:  # what hides it may do so only as long as it is no property
                 source.child("mro", name).check("type", type(found))

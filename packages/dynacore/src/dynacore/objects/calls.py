@@ -200,6 +200,8 @@ class Calls:
             if args or kwargs:
                 self.throw(TypeError, f"{cls.__name__}() takes no arguments")
             return self.new_object(cls)
+        if self.is_descriptor(init) and not isinstance(init, METHODS):
+            raise Break("construct-unknown", cls.__name__)
         if new is object.__new__:
             return self.push_python(init_only, [self.new_object(cls), self.known(init), *args], kwargs)
         if type(new) is not FUNCTION and id(new) not in RULES:
@@ -241,6 +243,8 @@ class Calls:
         self.raise_from(made)
 
 
+#: what binds to an instance as a method
+METHODS = (FUNCTION, types.MethodDescriptorType, types.WrapperDescriptorType)
 #: exceptions whose construction in C does more than to keep the arguments
 CHECKED_EXCEPTIONS = (OSError, SyntaxError, UnicodeError, ImportError, MemoryError, SystemExit, BaseExceptionGroup)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
+from sys import maxsize
 
 from ..registry import polyfill
 
@@ -71,6 +72,22 @@ def any_check(checks, /):
     return False
 
 
+def text_of(method, name, obj, /):
+    """str() or repr() by a Python method."""
+    text = method(obj)
+    if not isinstance(text, str):
+        raise TypeError(f"{name} returned non-string (type {type(text).__name__})")
+    return text
+
+
+def formatted(method, obj, spec, /):
+    """format() by a Python method."""
+    text = method(obj, spec)
+    if not isinstance(text, str):
+        raise TypeError(f"__format__ must return a str, not {type(text).__name__}")
+    return text
+
+
 def length(method, obj, /):
     """len() by a Python method."""
     size = method(obj)
@@ -79,6 +96,8 @@ def length(method, obj, /):
     size = size.__index__()
     if size < 0:
         raise ValueError("__len__() should return >= 0")
+    if size > maxsize:
+        raise OverflowError("cannot fit 'int' into an index-sized integer")
     return size
 
 

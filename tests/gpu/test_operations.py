@@ -108,6 +108,11 @@ def test_reductions(name):
     run(REDUCTIONS[name], X)
 
 
+def test_extremes_of_flags():
+    run(lambda x: ((x > 0).amin(0), (x > 0).amax(1), (x > 0).max(), (x > 0).max(1), (x[:0] > 0).any(0)), X)
+    run(lambda x: (x.all(1, keepdim=True).amax(1), x.long().bool().int() + 1), X)
+
+
 def test_reductions_of_nan_and_infinity():
     x = torch.tensor([[1.0, float("nan"), 3.0], [4.0, 5.0, 6.0], [float("-inf")] * 3])
     run(lambda x: (x.amax(1), x.max(), x.argmax(1), x.argmin(1), x.softmax(1), x.sum(1)), x)

@@ -98,6 +98,8 @@ def _keeps(narrow: torch.dtype, wide: torch.dtype) -> bool:
     """Whether every value of one dtype is a value of the other."""
     if narrow == torch.bool or narrow == wide:
         return True
+    if wide == torch.bool:
+        return False
     if narrow.is_floating_point:
         return wide.is_floating_point and wide.itemsize > narrow.itemsize
     if wide.is_floating_point:

@@ -126,8 +126,11 @@ class Builder:
         return self.view(source, shape, index)
 
     def reduce(self, kind: str, source: Node, axes: Sequence[int], keepdim: bool = False) -> Node:
-        """A reduction over `axes`; of none it is the source."""
+        """A reduction over `axes`; of none it is the source. Flags are reduced as the numbers 0 and 1."""
         axes = tuple(sorted(axes))
+        if source.dtype == torch.bool and axes:
+            found = self.reduce(kind, self.cast(source, torch.int32), axes, keepdim)
+            return found if kind in ("argmax", "argmin") else self.cast(found, torch.bool)
         kept = [size for d, size in enumerate(source.shape) if d not in axes]
         dtype = torch.int64 if kind in ("argmax", "argmin") else source.dtype
         if any(source.shape[axis] == 0 for axis in axes):

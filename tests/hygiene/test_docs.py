@@ -6,6 +6,8 @@ import re
 import pytest
 from hygiene.tree import ROOT, files
 
+from dynacore.graph.state import MATTERS
+
 PAGES = [path for path in files("*.md") if not path.is_relative_to(ROOT / "tests")]
 NAMES = [path.relative_to(ROOT).as_posix() for path in PAGES]
 
@@ -58,3 +60,9 @@ def test_logs_page_has_every_artifact():
 
     text = (ROOT / "docs" / "logs.md").read_text("utf-8")
     assert {row for row in logs.ARTIFACTS if f"| `{row}` |" not in text} == set()
+
+
+def test_guards_page_says_when_each_piece_of_torchs_state_matters():
+    rows = [line for line in (ROOT / "docs/guards.md").read_text().splitlines() if line.startswith("| ")]
+    for name, when in MATTERS.items():
+        assert any(row.startswith(f"| {when} |") and name in re.split(r" \| |, | \|", row) for row in rows), name

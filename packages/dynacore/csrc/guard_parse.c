@@ -41,6 +41,7 @@ static const Spec CHECKS[] = {
     {"shape", CHECK_SHAPE, ARG_TUPLE, 0},
     {"tensor", CHECK_TENSOR, ARG_INDEX, 0},
     {"state", CHECK_STATE, ARG_PAIR, 0},
+    {"switch", CHECK_SWITCH, ARG_PAIR, 0},
     {"call0_is", CHECK_CALL0_IS, ARG_PAIR, 1},
     {"tensors", CHECK_TENSORS, ARG_OBJECT, 0},
     {"same", CHECK_SAME, ARG_INDEXES, 0},
@@ -265,7 +266,8 @@ parse_check(Parser *parser, const Node *node, PyObject *tuple, Check *check)
     if (parse_check_argument(parser, spec, PyTuple_GET_ITEM(tuple, 1), check) < 0) {
         return -1;
     }
-    parser->guards->n_states += check->kind == CHECK_STATE;
+    parser->guards->n_states += check->kind == CHECK_STATE || check->kind == CHECK_SWITCH;
+    parser->guards->n_switches += check->kind == CHECK_SWITCH;
     if (check->kind == CHECK_TENSORS) {
         parser->has_checker = 1;
     }

@@ -59,7 +59,7 @@ states_are_as_asked(const Guards *guards)
     const Node *root = guards->nodes;
     for (int i = 0; i < root->n_checks; i++) {
         const Check *check = &root->checks[i];
-        if (check->kind == CHECK_STATE) {
+        if (check->kind == CHECK_STATE || check->kind == CHECK_SWITCH) {
             PyObject *value = PyObject_CallNoArgs(check->value);
             int equal = value != NULL && constants_equal(value, check->other);
             Py_XDECREF(value);
@@ -75,7 +75,7 @@ int
 guard_state_holds(Guards *guards)
 {
     uint64_t words[MAX_STATE];
-    int n = guards->n_states > 0 ? torch_state_read(words) : 0;
+    int n = guards->n_states > 0 ? torch_state_read(words, guards->n_switches > 0) : 0;
     TorchMemory *memory = n > 0 ? memory_of(guards) : NULL;
     if (memory == NULL) {
         return states_are_as_asked(guards);

@@ -51,6 +51,7 @@ typedef enum {
     CHECK_TENSOR,
     CHECK_FIRST_OF_ROOT, /* from here on: only on the root */
     CHECK_STATE = CHECK_FIRST_OF_ROOT,
+    CHECK_SWITCH,
     CHECK_CALL0_IS,
     CHECK_TENSORS,
     CHECK_SAME,
@@ -104,7 +105,8 @@ typedef struct {
     Py_ssize_t clock;           /* evaluations */
     int calm;                   /* the last ones in which all memos served */
     struct Summary *summary;    /* of the memos, when they have been calm */
-    Py_ssize_t n_states;        /* checks on torch's state */
+    Py_ssize_t n_states;        /* checks on torch's state, those on switches included */
+    Py_ssize_t n_switches;
     struct TorchMemory *memory; /* what was read of torch when they, and the batch, last held */
     char state_is_suspect;      /* they failed the last time: ask them first */
     char busy; /* a walk is in progress, so that one inside it may change nothing here */

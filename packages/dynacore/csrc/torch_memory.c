@@ -156,18 +156,19 @@ typedef struct {
 } Reader;
 
 static Reader readers[MAX_STATE];
-static int n_readers;
+static int n_readers, n_switches; /* these come behind the others */
 static void *keys_library;
 static const char *keys_name;
 static uint64_t autocast_mask, autocast_off; /* these bits of the second word are so while no autocast is on */
 static _Thread_local const uint64_t *thread_keys;
 
 int
-torch_state_read(uint64_t *words)
+torch_state_read(uint64_t *words, int with_switches)
 {
-    if (n_readers == 0) {
+    if (n_readers == 0 || (with_switches && n_switches == 0)) {
         return 0;
     }
+    int n = n_readers + (with_switches ? n_switches : 0);
     if (thread_keys == NULL && (thread_keys = dlsym(keys_library, keys_name)) == NULL) {
         return 0;
     }
@@ -176,7 +177,7 @@ torch_state_read(uint64_t *words)
     if ((words[1] & autocast_mask) != autocast_off) {
         return 0; /* which types it casts to is kept elsewhere */
     }
-    for (int i = 0; i < n_readers; i++) {
+    for (int i = 0; i < n; i++) {
         const Reader *reader = &readers[i];
         uint64_t word = reader->function(reader->self, reader->first, reader->second);
         if (reader->vector) {
@@ -185,7 +186,7 @@ torch_state_read(uint64_t *words)
         }
         words[i + 2] = word & reader->mask;
     }
-    return n_readers + 2;
+    return n + 2;
 }
 
 /* ---- for Python ---- */
@@ -229,21 +230,24 @@ PyObject *
 module_set_state_readers(PyObject *module, PyObject *given)
 {
     (void)module;
-    n_readers = 0;
+    n_readers = n_switches = 0;
     if (given == Py_None) {
         Py_RETURN_NONE;
     }
     unsigned long long library, mask, off;
     const char *name;
-    PyObject *functions;
-    if (!PyArg_ParseTuple(given, "KyKKO!", &library, &name, &mask, &off, &PyTuple_Type, &functions)) {
+    PyObject *functions, *switches;
+    if (!PyArg_ParseTuple(given, "KyKKO!O!", &library, &name, &mask, &off, &PyTuple_Type, &functions, &PyTuple_Type,
+                          &switches)) {
         return NULL;
     }
-    if (PyTuple_GET_SIZE(functions) + 2 > MAX_STATE) {
+    Py_ssize_t n = PyTuple_GET_SIZE(functions), n_more = PyTuple_GET_SIZE(switches);
+    if (n + n_more + 2 > MAX_STATE) {
         return PyErr_Format(PyExc_ValueError, "at most %d readers", MAX_STATE - 2);
     }
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(functions); i++) {
-        if (parse_reader(PyTuple_GET_ITEM(functions, i), &readers[i]) < 0) {
+    for (Py_ssize_t i = 0; i < n + n_more; i++) {
+        PyObject *reader = i < n ? PyTuple_GET_ITEM(functions, i) : PyTuple_GET_ITEM(switches, i - n);
+        if (parse_reader(reader, &readers[i]) < 0) {
             return NULL;
         }
     }
@@ -255,7 +259,8 @@ module_set_state_readers(PyObject *module, PyObject *given)
     keys_library = (void *)(uintptr_t)library;
     autocast_mask = mask;
     autocast_off = off;
-    n_readers = (int)PyTuple_GET_SIZE(functions);
+    n_readers = (int)n;
+    n_switches = (int)n_more;
     Py_RETURN_NONE;
 }
 
@@ -293,6 +298,6 @@ module_state_words(PyObject *module, PyObject *unused)
     (void)module;
     (void)unused;
     uint64_t words[MAX_STATE];
-    int n = torch_state_read(words);
+    int n = torch_state_read(words, n_switches > 0);
     return n > 0 ? numbers((int64_t *)words, n) : Py_NewRef(Py_None);
 }

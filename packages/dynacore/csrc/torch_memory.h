@@ -6,7 +6,7 @@
 #include <Python.h>
 #include <stdint.h>
 
-#define MAX_STATE 24
+#define MAX_STATE 56
 #define MAX_DIMS 5 /* sizes of more dimensions lie elsewhere */
 
 /* Everything that a guard on a tensor holds it to. */
@@ -39,9 +39,9 @@ int tensor_has(PyObject *tensor, const TensorWords *words);
 /* Whether the tensor's sizes are known to differ from these, of which -1 stands for any. */
 int tensor_has_other_sizes(PyObject *tensor, const int64_t *sizes, Py_ssize_t n_dims);
 
-/* Reads what changes how operations behave in this thread, at most MAX_STATE words. 0: it can't be read, or there is
- * more to it now than the words say. */
-int torch_state_read(uint64_t *words);
+/* Reads what changes how operations behave in this thread, at most MAX_STATE words; with the switches between kernels,
+ * or without. 0: it can't be read, or there is more to it now than the words say. */
+int torch_state_read(uint64_t *words, int with_switches);
 
 PyObject *module_set_tensor_layout(PyObject *module, PyObject *layout);
 PyObject *module_set_state_readers(PyObject *module, PyObject *readers);

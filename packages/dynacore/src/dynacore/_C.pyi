@@ -41,7 +41,7 @@ def tensor_words(tensor: Any, /) -> tuple[Any, ...] | None:
     """What is read of a tensor: type, dtype and device, dispatch keys, requires_grad, sizes, strides; None: nothing."""
 
 def state_words() -> tuple[int, ...] | None:
-    """What is read of torch's state, in this thread. None: torch has to be asked."""
+    """What is read of torch's state, in this thread, switches last. None: torch has to be asked."""
 
 def watchable() -> tuple[bool, bool, bool, bool]:
     """What `set_watchable` got: nothing is watched before."""

@@ -147,6 +147,11 @@ def eager(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Compiled:
     return gm.forward
 
 
+def compiles(backend: Backend) -> bool:
+    """Whether a backend may decide something when it gets a graph, and not each time that the graph runs."""
+    return backend is not eager
+
+
 def aot_eager(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Compiled:
     """Runs the graphs that AOTAutograd makes of it, forward and backward, operation by operation."""
     return specialised(gm, example_inputs, torch_api.aot_eager)

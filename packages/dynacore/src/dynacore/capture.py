@@ -15,13 +15,13 @@ from bytecode_models.listing import listing
 
 from . import _C, logs, stats, torch_memory
 from .artifacts import Artifact, Registry, conditions, lives_on
-from .backends import call_backend
+from .backends import call_backend, compiles
 from .config import config
 from .emit.entry import Emitted, Restart, write_entry
 from .errors import DynacoreError, FullGraphError, InternalError, RecompileLimitError
 from .graph.builder import Graph
 from .graph.failures import Failing, Recovery
-from .graph.state import capture_allowed
+from .graph.state import capture_allowed, rely_on_switches
 from .guards import probe
 from .guards.coverage import covered
 from .guards.plan import Plan, bound
@@ -284,6 +284,8 @@ class Capture:
     def install(self, machine: Machine, emitted: Emitted, site: BreakSite | None) -> Any:
         """Compile the graph, build the guards, add the entry."""
         if emitted.graph is not None:
+            if compiles(self.owner.options.backend):
+                rely_on_switches(machine.root, emitted.graph)
             self.compile_graph(emitted)
         if emitted.recovery is not None:
             emitted.namespace["recover"] = self.recovery(machine, emitted.recovery)

@@ -15,7 +15,7 @@ import operator
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -143,8 +143,54 @@ def function_mode_queries() -> list[Callable[..., Any]]:
     ]
 
 
+class Switch(NamedTuple):
+    """A setting of the process that chooses between kernels."""
+
+    name: str  # as users know it
+    ask: Callable[[], Any]
+    method: str  # of ATen's context, which tells the same
+    arguments: tuple[int, ...] = ()
+
+
+fp32_precision = torch._C._get_fp32_precision_getter
+sdp_priority_order = torch._C._get_sdp_priority_order
+
+
+def _precisions() -> Iterator[Switch]:
+    """What becomes of float32 in each kind of operation on each kind of device."""
+    for number, (backend, user) in enumerate((("generic", ""), ("cuda", ".cudnn"), ("mkldnn", ".mkldnn"))):
+        for k, operation in enumerate(("all", "conv", "rnn", "matmul") if user else ("all",)):
+            owner = ".cuda" if (backend, operation) == ("cuda", "matmul") else user
+            name = f"torch.backends{owner}{f'.{operation}' if k else ''}.fp32_precision"
+            yield Switch(name, functools.partial(fp32_precision, backend, operation), "float32Precision", (number, k))
+
+
+SWITCHES = (
+    *(Switch(f"torch.{name}", getattr(torch._C, f"_get_{getter}"), method) for name, getter, method in (
+        ("backends.cudnn.enabled", "cudnn_enabled", "userEnabledCuDNN"),
+        ("backends.cudnn.benchmark", "cudnn_benchmark", "benchmarkCuDNN"),
+        ("backends.cudnn.deterministic", "cudnn_deterministic", "deterministicCuDNN"),
+        ("backends.mkldnn.enabled", "mkldnn_enabled", "userEnabledMkldnn"),
+        ("backends.mkldnn.deterministic", "mkldnn_deterministic", "deterministicMkldnn"),
+        ("backends.nnpack.enabled", "nnpack_enabled", "userEnabledNNPACK"),
+        ("backends.cuda.matmul.allow_fp16_accumulation", "cublas_allow_fp16_accumulation",
+         "allowFP16AccumulationCuBLAS"),
+        ("backends.cuda.flash_sdp_enabled", "flash_sdp_enabled", "userEnabledFlashSDP"),
+        ("backends.cuda.mem_efficient_sdp_enabled", "mem_efficient_sdp_enabled", "userEnabledMemEfficientSDP"),
+        ("backends.cuda.math_sdp_enabled", "math_sdp_enabled", "userEnabledMathSDP"),
+        ("backends.cuda.cudnn_sdp_enabled", "cudnn_sdp_enabled", "userEnabledCuDNNSDP"),
+        ("backends.cuda.fp16_bf16_reduction_math_sdp_allowed", "math_sdp_allow_fp16_bf16_reduction",
+         "allowFP16BF16ReductionMathSDP"),
+        ("utils.deterministic.fill_uninitialized_memory", "deterministic_fill_uninitialized_memory",
+         "deterministicFillUninitializedMemory"),
+    )),
+    *_precisions(),
+)  # fmt: skip
+"""What decides between kernels. ATen looks at these when a kernel runs; a compiler may look when it compiles."""
+
+
 def backend_switches() -> list[Callable[[], Any]]:
-    """Getters without arguments of switches that choose between kernels."""
+    """Getters without arguments of settings that choose between kernels, most of `SWITCHES` among them."""
     endings = ("_enabled", "_tf32", "_benchmark", "_deterministic", "_matmul_precision", "_reduction", "_accumulation")
     names = [name for name in dir(torch._C) if name.startswith("_get_") and name.endswith(endings)]
     return [getattr(torch._C, name) for name in names]
@@ -222,6 +268,21 @@ def state_functions() -> tuple[tuple[int, int, int, int, int, bool], ...]:
         (at(cpu, "_ZN2at15get_num_threadsEv"), 0, 0, 0, word, False),
         *((at(cpu, f"_ZNK2at7Context{name}"), context, a, b, byte, False) for name, a, b in of_context),
     )
+
+
+def switch_functions() -> tuple[tuple[int, int, int, int, int, bool], ...]:
+    """As `state_functions`, what tells of `SWITCHES`."""
+    cpu = _library("libtorch_cpu.so")
+    context = (
+        ctypes.CFUNCTYPE(ctypes.c_void_p)(ctypes.cast(cpu._ZN2at13globalContextEv, ctypes.c_void_p).value or 0)() or 0
+    )
+    found = []
+    for switch in SWITCHES:
+        kinds = "NS_14Float32BackendENS_9Float32OpE" if switch.arguments else "v"
+        method = getattr(cpu, f"_ZNK2at7Context{len(switch.method)}{switch.method}E{kinds}")
+        first, second = switch.arguments or (0, 0)
+        found.append((ctypes.cast(method, ctypes.c_void_p).value or 0, context, first, second, 0xFF, False))
+    return tuple(found)
 
 
 # --- backends -----------------------------------------------------------------------------------------------------

@@ -17,12 +17,14 @@ import torch
 
 from . import _C
 from .torch_api import (
+    SWITCHES,
     InferenceMode,
     body_address,
     set_conj,
     set_grad_enabled,
     set_neg,
     state_functions,
+    switch_functions,
     thread_keys,
 )
 
@@ -38,6 +40,8 @@ DTYPES = (
 DEVICES = ("cpu", "meta")
 AUTOCAST_TYPES = ("cpu", "cuda", "xpu", "mps", "hpu", "xla", "ipu", "maia", "mtia", "privateuseone")
 """Types of devices that torch has an autocast for, in one build or another."""
+PRECISIONS = ("none", "ieee", "tf32", "bf16")
+"""As torch numbers them."""
 
 
 empty, zeros = (functools.partial(make, device="cpu") for make in (torch.empty, torch.zeros))
@@ -226,10 +230,11 @@ def find_state() -> bool:
     try:
         library, name = thread_keys()
         functions = state_functions()
-        _C.set_state_readers((library, name, 0, 0, functions))
+        switches = switch_functions()
+        _C.set_state_readers((library, name, 0, 0, functions, switches))
         pairs = [keys_of_autocast(device) for device in AUTOCAST_TYPES]
         mask, off = (functools.reduce(operator.or_, some) for some in zip(*pairs, strict=True))
-        _C.set_state_readers((library, name, mask, off, functions))
+        _C.set_state_readers((library, name, mask, off, functions, switches))
         check_state()
     except Exception:
         _C.set_state_readers(None)
@@ -253,6 +258,11 @@ def keys_of_autocast(device: str) -> tuple[int, int]:
     return off[1] ^ on[1], off[1] & (off[1] ^ on[1])
 
 
+def as_word(value: Any) -> int:
+    """The word that stands for a switch's value."""
+    return PRECISIONS.index(value) if type(value) is str else int(value)
+
+
 def check_state() -> None:
     """Raise `Unknown` unless what is read follows what this thread sets."""
     autocast = [torch.is_autocast_enabled(device) for device in ("cpu", "cuda")]
@@ -267,5 +277,8 @@ def check_state() -> None:
     set_grad_enabled(grad)
     with InferenceMode(not torch.is_inference_mode_enabled()):
         inference = _C.state_words()
+    switches = [as_word(switch.ask()) for switch in SWITCHES]
+    if list(before[-len(switches) :]) != switches:
+        raise Unknown("switches")
     if len({before, other, inference}) != 3 or _C.state_words() != before or torch.get_num_threads() not in before[2:]:
         raise Unknown("state")

@@ -14,13 +14,13 @@ from torch.fx import GraphModule, Node
 
 from ..config import config
 from ..reasons import Break
-from ..torch_api import assert_scalar, graph_module, is_plain
+from ..torch_api import Switch, assert_scalar, graph_module, is_plain
 from ..values import IN_GRAPH, NONE, Host, ListObj, Tensor, TupleObj, Value
 from . import computed, devices, dims, liveness, ops, symbolic, tensors
 from .arguments import Arguments
 from .meta import TensorSpec, infer, stand_in
 from .sizes import Size
-from .state import TorchState
+from .state import TorchState, rely_on_switch
 
 #: operators with which a graph computes sizes, and what is said of them
 ARITHMETIC = {
@@ -218,6 +218,10 @@ class Graph:
         """Append a call that sets torch's state."""
         node = self._append("call_function", target, args, {})
         node.meta["mutates"] = True
+
+    def switch(self, switch: Switch) -> Any:
+        """The value of a switch between kernels, under a guard."""
+        return rely_on_switch(self.m.root, switch)
 
     def attribute(self, value: Tensor, name: str) -> Value | None:
         """The attribute `name` of a tensor, None when it has no such attribute."""

@@ -11,14 +11,48 @@ from typing import Any
 
 import torch
 
+from ..sources import Source
 from ..torch_api import (
+    SWITCHES,
+    Switch,
     autocast_nesting,
     dispatch_mode_depth,
     function_mode_depth,
     functorch_interpreter,
     global_state_check,
+    sdp_priority_order,
     set_grad_enabled,
 )
+from . import ops
+
+ALWAYS = "what operations give, and which follow, depends on it"
+COMPILED = "kernels look when they run, a compiler perhaps when it compiles"
+OF_ONE = "the same, of one operation"
+RUN = "only when kernels run"
+
+#: torch's state, and when it matters to what was captured; what follows from that is in docs/guards.md
+MATTERS = {
+    "grad mode": ALWAYS,
+    "inference mode": ALWAYS,
+    "autocast": ALWAYS,
+    "default dtype": ALWAYS,
+    "default device": ALWAYS,
+    "deterministic algorithms": ALWAYS,
+    "number of threads": ALWAYS,
+    "torch function modes": ALWAYS,
+    "torch dispatch modes": ALWAYS,
+    "torch.func transforms": ALWAYS,
+    "torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction": ALWAYS,
+    "torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction": ALWAYS,
+    **{switch.name: COMPILED for switch in SWITCHES},
+    "order of attention's kernels": OF_ONE,
+    "torch.backends.opt_einsum": OF_ONE,
+    "random numbers": RUN,
+    "flushing of denormal numbers": RUN,
+    "anomaly mode": RUN,
+    "hooks for saved tensors": RUN,
+    "preferred libraries": RUN,
+}
 
 #: devices whose autocast settings are tracked
 AUTOCAST_DEVICES = ("cpu", "cuda", "xpu", "mps")
@@ -91,3 +125,38 @@ def capture_allowed() -> str | None:
     if functorch_interpreter() is not None:
         return "a torch.func transform is active"
     return None
+
+
+def sdp_priorities() -> tuple[int, ...]:
+    """Which kernels for attention are tried first."""
+    return tuple(sdp_priority_order())
+
+
+def einsum_strategy() -> tuple[Any, ...]:
+    """In which order `einsum` contracts."""
+    return torch.backends.opt_einsum.enabled, torch.backends.opt_einsum.strategy
+
+
+SWITCHES_OF = {
+    "scaled_dot_product_attention": sdp_priorities,
+    "multi_head_attention_forward": sdp_priorities,
+    "einsum": einsum_strategy,
+}
+"""Operation -> what decides about its kernels alone, and has to be asked for."""
+
+
+def rely_on_switch(root: Source, switch: Switch) -> Any:
+    """A switch's value, which guards then hold it to."""
+    value = switch.ask()
+    root.checks.setdefault(("switch", switch.name), ("switch", (switch.ask, value)))
+    return value
+
+
+def rely_on_switches(root: Source, graph: torch.fx.GraphModule) -> None:
+    """Whatever a compiler may look at when it is given this graph."""
+    for switch in SWITCHES:
+        rely_on_switch(root, switch)
+    for node in graph.graph.nodes:
+        ask = SWITCHES_OF.get(node.target if isinstance(node.target, str) else ops.name_of(node.target))
+        if ask is not None:
+            root.checks.setdefault(("switch", ask.__name__), ("call0_is", (ask, ask())))

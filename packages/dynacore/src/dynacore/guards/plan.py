@@ -20,7 +20,7 @@ KINDS = {
     "has": "dict key", "lacks": "dict key",
     "mro_eq": "base classes", "mro_is": "class attribute", "mro_lacks": "class attribute",
     "func_code": "function", "unbound_cell": "cell", "true": "predicate", "tensor": "tensor",
-    "state": "state", "call0_is": "state",
+    "state": "state", "switch": "state", "call0_is": "state",
     "same": "aliasing", "differ": "aliasing", "rel": "relation",
     "ints": "relation",
 }  # fmt: skip

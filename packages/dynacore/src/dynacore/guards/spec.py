@@ -74,6 +74,7 @@ CHECKS: dict[str, Kind] = {
 
 ROOT_CHECKS: dict[str, Kind] = {
     "state": Kind("pair", "(callable, object): callable() equals the object, and says something of torch's state"),
+    "switch": Kind("pair", "the same of a switch between kernels"),
     "call0_is": Kind("pair", "(callable, object): callable() equals the object; tested first", slow=True),
     "tensors": Kind("object", "argument(*batch); tested after all other nodes"),
     "same": Kind("handed", "two handed objects are one"),

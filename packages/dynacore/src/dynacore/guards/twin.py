@@ -303,7 +303,7 @@ class _Evaluation:
     def run(self, tree: Node) -> None:
         """Checks the root first, in the order that C does."""
         for name, argument in tree[2]:
-            if name in ("state", "call0_is"):
+            if name in ("state", "switch", "call0_is"):
                 self._expect_call(name, argument)
         for child in tree[4]:
             self._enter(*self._start(child), child)

@@ -168,6 +168,27 @@ constant(*torch_api.function_mode_queries(), value=FALSE)
 constant(torch_api.function_mode_depth, torch_api.dispatch_mode_depth, value=Const(0))
 for _getter in torch_api.backend_switches():
     rule(_getter)(functools.partial(lambda getter, m: guarded(m, getter), _getter))
+
+
+def read_switch(m: Any, switch: torch_api.Switch) -> Value:
+    """A switch between kernels, which is the same in every run."""
+    return m.const(m.graph.switch(switch))
+
+
+for _switch in torch_api.SWITCHES:
+    if not _switch.arguments:
+        rule(_switch.ask)(functools.partial(lambda switch, m: read_switch(m, switch), _switch))
+
+
+@rule(torch_api.fp32_precision)
+def fp32_precision(m: Any, backend: Value, operation: Value) -> Value:
+    asked = m.constant_of(backend), m.constant_of(operation)
+    for switch in torch_api.SWITCHES:
+        if switch.arguments and switch.ask.args == asked:  # type: ignore[attr-defined]
+            return read_switch(m, switch)
+    raise Break("torch-state", "fp32_precision")
+
+
 for _getter in (torch.cuda.is_available, torch.cuda.device_count):
     rule(_getter)(lambda m, getter=_getter: m.const(getter()))
 pure(*torch_api.pure_functions(), torch.device, torch.promote_types, torch.can_cast, torch.finfo, torch.iinfo)

@@ -20,6 +20,7 @@ from . import _C
 from .config import config
 from .guards.plan import Facts, bound
 from .marks import allowed_count
+from .objects.wrapping import is_heap
 from .shims import is_shim
 from .sources import This
 
@@ -75,7 +76,11 @@ def importable(obj: Any) -> bool:
         return module is not None and module.__dict__ is obj
     if type(obj) is types.ModuleType:
         return sys.modules.get(obj.__name__) is obj
+    if isinstance(obj, type) and not is_heap(obj):
+        return True
     found: Any = sys.modules.get(getattr(obj, "__module__", None) or "builtins")
+    if type(obj) is types.BuiltinFunctionType and getattr(found, obj.__name__, None) is obj:
+        return True  # its qualified name may tell of an object that it is bound to
     for name in str(getattr(obj, "__qualname__", "")).split("."):
         found = getattr(found, name, None)
     return found is obj

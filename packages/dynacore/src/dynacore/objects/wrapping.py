@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import gc
+import inspect
 import types
 from typing import Any
 
@@ -344,10 +345,10 @@ def builtin_value(m: Any, obj: Any, source: Source) -> Value:
     receiver = obj.__self__
     if receiver is None or isinstance(receiver, (types.ModuleType, type)):
         return by_identity(m, obj, source)
-    descriptor = m.lookup_type(type(receiver), obj.__name__)
-    if not isinstance(descriptor, types.MethodDescriptorType):
+    if not isinstance(inspect.getattr_static(type(receiver), obj.__name__, None), types.MethodDescriptorType):
         source.check("is", obj)  # that says all: its name and what it is bound to never change
         return Known(obj, source)
+    descriptor = m.lookup_type(type(receiver), obj.__name__)
     source.check("type", type(obj))
     source.check("true", SameMethod(obj.__name__))
     return Bound(m.const(descriptor), m.wrap(receiver, source.child("slot", "__self__")), type(obj), obj, source)

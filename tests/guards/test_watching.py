@@ -11,7 +11,7 @@ import weakref
 
 import pytest
 import torch
-from guards import class_changes  # noqa: F401 — more cases
+from guards import class_changes, class_facts  # noqa: F401 — more cases
 from guards.surroundings import CASES, Config
 
 import dynacore

@@ -92,20 +92,30 @@ guard_state_holds(Guards *guards)
     return holds;
 }
 
+static inline int
+tensor_is_as_it_was(const Guards *guards, const TorchMemory *memory, PyObject *const *found, size_t i)
+{
+    int kind = memory->batch[i];
+    return kind != UNKNOWN && tensor_has(found[guards->batch[i]], &memory->kinds[kind]);
+}
+
 /* The first tensor of the batch that isn't as it was. Where a model's tensors lie in memory nobody could guess, so the
  * processor is told of those that come next: it waits for many at once then. */
 static Py_ssize_t
 first_other_tensor(const Guards *guards, const TorchMemory *memory, PyObject *const *found)
 {
     const uint64_t *bodies[AHEAD]; /* of the tensors that come next, round and round */
-    size_t n = guards->n_batch;
-    for (size_t i = 0; i < n + AHEAD; i++) {
+    size_t n = guards->n_batch, i = 0;
+    if (n < AHEAD) {
+        while (i < n && tensor_is_as_it_was(guards, memory, found, i)) {
+            i++;
+        }
+        return i;
+    }
+    for (; i < n + AHEAD; i++) {
         const uint64_t **body = &bodies[i % AHEAD];
-        if (i >= AHEAD) {
-            int kind = memory->batch[i - AHEAD];
-            if (kind == UNKNOWN || !tensor_has(found[guards->batch[i - AHEAD]], &memory->kinds[kind])) {
-                return i - AHEAD;
-            }
+        if (i >= AHEAD && !tensor_is_as_it_was(guards, memory, found, i - AHEAD)) {
+            return i - AHEAD;
         }
         if (i < n && (*body = tensor_body(found[guards->batch[i]])) != NULL) {
             tensor_fetch(*body);

@@ -38,7 +38,7 @@ METHODS = (FunctionType, WrapperDescriptorType, MethodDescriptorType)
 
 @rule(len)
 def len_call(m: Any, obj: Value, /) -> Any:
-    method = m.lookup_type(obj.cls, "__len__")
+    method = m.special_method(obj.cls, "__len__")
     if type(method) is FunctionType and type(obj) is not Tensor:
         return m.push_python(objects.length, [m.const(method), obj], {})
     if type(obj) is Host:
@@ -117,12 +117,12 @@ def range_call(m: Any, *bounds: Value) -> Value:
 
 @rule(reversed)
 def reversed_call(m: Any, sequence: Value, /) -> Any:
-    method = m.lookup_type(sequence.cls, "__reversed__")
+    method = m.special_method(sequence.cls, "__reversed__")
     if type(sequence) is Const and isinstance(sequence.value, (range, str, bytes)):
         items = [m.const(item) for item in reversed(sequence.value)]
         return ItemsIter(items, type(reversed(sequence.value)), sequence, "reversed")
     missing = method is m.lookup_type(object, "__reversed__")
-    own_items = type(m.lookup_type(sequence.cls, "__getitem__")) is FunctionType
+    own_items = type(m.special_method(sequence.cls, "__getitem__")) is FunctionType
     if type(sequence) is TupleObj and missing and not own_items:
         return SeqIter(sequence, reversed, len(sequence.items) - 1, -1)
     no_items = m.lookup_type(sequence.cls, "__getitem__") is m.lookup_type(object, "__getitem__")

@@ -90,7 +90,7 @@ def fill(m: Any, target: DictObj, other: Value | None, named: dict[str, Value], 
     """Update `target`, then give `result`."""
     pairs = [] if other is None else pairs_of(m, other)
     # dict stores past a subclass's __setitem__, OrderedDict goes through it.
-    setter = m.lookup_type(target.cls, "__setitem__")
+    setter = m.special_method(target.cls, "__setitem__")
     plain = not issubclass(target.cls, OrderedDict) or type(setter) is not FunctionType
     if pairs is None or not plain:
         extra = DictObj()
@@ -110,7 +110,7 @@ def fill(m: Any, target: DictObj, other: Value | None, named: dict[str, Value], 
 def pairs_of(m: Any, other: Value) -> Pairs | None:
     """The (key, value) pairs of a mapping or an iterable of pairs; None when getting them runs Python code."""
     if type(other) is DictObj:
-        methods = [m.lookup_type(other.cls, name) for name in ("__iter__", "keys", "__getitem__")]
+        methods = [m.special_method(other.cls, name) for name in ("__iter__", "keys", "__getitem__")]
         if methods[0] is dict.__iter__ or not any(type(method) is FunctionType for method in methods):
             return m.d_items(other)
         return None

@@ -57,6 +57,16 @@ PURE_FUNCTIONS = {
     for function in (abs, bin, chr, divmod, hex, oct, ord, pow, round, struct.calcsize, struct.pack, struct.unpack)
 }
 
+#: special methods of numbers and strings: what C calls for operators, functions and conversions
+SPECIAL_METHODS = {
+    name
+    for cls in (int, float, complex, str, bytes)
+    for name, method in vars(cls).items()
+    if type(method) is types.WrapperDescriptorType or name in ("__format__", "__round__", "__complex__", "__bytes__")
+} - {"__getattribute__"}
+#: those that neither give text nor a hash
+NUMERIC_METHODS = SPECIAL_METHODS - {"__repr__", "__str__", "__format__", "__hash__"}
+
 METHOD_TYPES = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 
 

@@ -122,7 +122,7 @@ def cached_argument(m: Any, value: Value) -> Any:
         m.pin(value)
         return value.obj
     real = m.constant_of(value)
-    in_c = type(value) is TupleObj and type(m.lookup_type(value.cls, "__hash__")) is not types.FunctionType
+    in_c = type(value) is TupleObj and type(m.special_method(value.cls, "__hash__")) is not types.FunctionType
     if not is_literal(tuple(real) if in_c else real):
         raise Break("call-unknown-c-function", "a function with functools.lru_cache")
     return real

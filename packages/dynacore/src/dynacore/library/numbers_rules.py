@@ -16,7 +16,7 @@ from .registry import rule
 
 def special(m: Any, v: Value, name: str, *args: Value) -> Any:
     """Call a special method of an object that isn't a number."""
-    method = m.lookup_type(v.cls, name)
+    method = m.special_method(v.cls, name)
     if type(method) is FunctionType:
         return m.call(m.const(method), [v, *args], {})
     if method is m.lookup_type(object, name) or type(v) is Known:
@@ -58,7 +58,7 @@ def float_call(m: Any, *args: Value) -> Any:
 def converted(m: Any, v: Value, kind: type, *names: str) -> Any:
     """int() or float() of an object with a Python method for it."""
     for name in names:
-        method = m.lookup_type(v.cls, name)
+        method = m.special_method(v.cls, name)
         if type(method) is FunctionType:
             return m.push_python(constructors.checked_number, [m.const(method), v, m.const(kind), Const(name)], {})
     raise Break("call-arguments", f"{kind.__name__}() of {v.cls.__name__}")

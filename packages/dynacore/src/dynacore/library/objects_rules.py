@@ -31,7 +31,7 @@ from ..values import (
 )
 from .arguments import attribute_name, is_callable, real_class
 from .folding import is_literal
-from .polyfills import objects
+from .polyfills import objects, support
 from .registry import RULES, rule
 
 # -- instances -------------------------------------------------------------------------------------------------------
@@ -227,6 +227,11 @@ def type_instancecheck(m: Any, cls: Value, obj: Value, /) -> Value:
     return m.const(nominal(m, real_class(obj), m.constant_of(cls), obj))
 
 
+@rule(support.is_instance)
+def is_instance(m: Any, obj: Value, cls: Value, /) -> Value:
+    return m.const(m.is_subclass(real_class(obj), m.constant_of(cls)))
+
+
 @rule(type.__subclasscheck__)
 def type_subclasscheck(m: Any, cls: Value, sub: Value, /) -> Value:
     return m.const(nominal(m, m.constant_of(sub), m.constant_of(cls), None))
@@ -344,8 +349,7 @@ def implicit_super(m: Any) -> tuple[Value | None, Value | None]:
 
 @rule(callable)
 def callable_call(m: Any, obj: Value, /) -> Value:
-    if isinstance(obj, Obj):
-        m.lookup_type(obj.cls, "__call__")
+    m.lookup_type(obj.cls, "__call__")
     return m.const(is_callable(obj))
 
 
@@ -361,9 +365,9 @@ def id_call(m: Any, obj: Value, /) -> Value:
 
 @rule(hash)
 def hash_call(m: Any, obj: Value, /) -> Any:
-    method = m.lookup_type(obj.cls, "__hash__")
+    method = m.special_method(obj.cls, "__hash__")
     if type(method) is FunctionType and not isinstance(obj, Const):
-        return m.call(m.const(method), [obj], {})
+        return m.push_python(objects.hash_, [m.const(method), obj], {})
     if method is None:
         m.throw(TypeError, f"unhashable type: '{obj.cls.__name__}'")
     if type(obj) is Known:
@@ -382,7 +386,7 @@ def object_eq(m: Any, self: Value, other: Value, /) -> Value:
 
 @rule(object.__ne__)
 def object_ne(m: Any, self: Value, other: Value, /) -> Any:
-    if type(m.lookup_type(self.cls, "__eq__")) is FunctionType:
+    if type(m.special_method(self.cls, "__eq__")) is FunctionType:
         raise Break("compare-unknown", self.cls.__name__)
     return FALSE if m.identical(self, other) else m.const(NotImplemented)
 

@@ -72,7 +72,7 @@ def str_call(m: Any, obj: Value = EMPTY, *rest: Value, **named: Value) -> Any:
         return obj
     if type(obj) is Host:
         return m.host("str({})", (obj,), str(obj.example))
-    if isinstance(obj, ExcObj) and (method := m.lookup_type(obj.cls, "__str__")) in EXCEPTION_TEXTS:
+    if isinstance(obj, ExcObj) and (method := m.special_method(obj.cls, "__str__")) in EXCEPTION_TEXTS:
         return m.call(m.const(method), [obj], {})
     return python_text(m, obj, "__str__", "__repr__") or Const(str(shown(m, obj)))
 
@@ -98,7 +98,7 @@ def format_call(m: Any, obj: Value, spec: Value = EMPTY, /) -> Any:
             return m.fold(format, [m.settle(obj), spec], {})
     if type(obj) is Host or type(spec) is not Const:
         obj, spec = m.settle(obj), Const(m.constant_of(spec))
-    method = m.lookup_type(obj.cls, "__format__")
+    method = m.special_method(obj.cls, "__format__")
     if type(method) is FunctionType:
         return m.push_python(objects.formatted, [m.const(method), obj, spec], {})
     if spec.value == "" and method is object.__format__:
@@ -113,7 +113,7 @@ def format_call(m: Any, obj: Value, spec: Value = EMPTY, /) -> Any:
 def python_text(m: Any, v: Value, *names: str) -> Any:
     """The text that a class's own Python method gives; None when it has none."""
     for name in names:
-        method = m.lookup_type(v.cls, name)
+        method = m.special_method(v.cls, name)
         if type(method) is FunctionType and type(v) is not Tensor:
             return m.push_python(objects.text_of, [m.const(method), Const(name), v], {})
         if type(v) is Known and folding.is_pure(method):

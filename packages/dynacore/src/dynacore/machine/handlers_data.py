@@ -11,6 +11,7 @@ from typing import Any
 from bytecode_models import Instr, Op
 
 from ..frames import NULL, Frame
+from ..library.dicts_rules import pairs_of
 from ..library.sets_rules import put_into
 from ..reasons import Break
 from ..values import PUSHED, Bound, Cell, Const, DictObj, Func, Known, ListObj, Pending, SetObj, SliceObj, TupleObj
@@ -383,7 +384,9 @@ def extend_dict(m: Machine, f: Frame, i: Instr, owner: DictObj, source: Any) -> 
     """`{**source}`; in a call, a repeated keyword is the real call's error."""
     if not isinstance(source, DictObj):
         raise Break("iterate-unknown", f"**{source.cls.__name__}")
-    pairs = m.d_items(source)
+    pairs = pairs_of(m, source)
+    if pairs is None:
+        raise Break("iterate-unknown", f"**{source.cls.__name__}")
     if i.a == "dict_merge":
         for key, _ in pairs:
             if type(key) is not Const or type(key.value) is not str or m.d_get(owner, key) is not None:

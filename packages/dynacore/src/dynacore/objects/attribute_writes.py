@@ -18,7 +18,7 @@ class AttributeWrites:
         """`v.name = value`; PUSHED when Python code has to run for it (its result is to be dropped)."""
         if type(v) is Opaque:
             raise Break(*v.why)
-        setter = self.lookup_type(v.cls, "__setattr__")
+        setter = self.special_method(v.cls, "__setattr__")
         if (setter is GENERIC_SET or type(setter) is not FUNCTION and generic_slots(v.cls)[1]) and type(
             v
         ) is not Tensor:
@@ -31,7 +31,7 @@ class AttributeWrites:
         """`del v.name`."""
         if type(v) is Opaque:
             raise Break(*v.why)
-        setter = self.lookup_type(v.cls, "__delattr__")
+        setter = self.special_method(v.cls, "__delattr__")
         if setter is GENERIC_DEL or type(setter) is not FUNCTION and generic_slots(v.cls)[1]:
             return self.generic_setattr(v, name, DELETED)
         if type(setter) is FUNCTION:

@@ -8,6 +8,7 @@ import types
 from typing import Any
 
 from .._C import attribute_slots
+from ..library.folding import SPECIAL_METHODS
 from ..library.registry import RULES, STANDS_FOR
 from ..library.stand_ins import empty_slot_text, wrong_receiver_text
 from ..reasons import Break
@@ -45,6 +46,8 @@ SUPER_GET = super.__getattribute__
 METHOD = types.MethodType
 #: descriptors of C whose `__get__` gives a bound C method
 C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
+#: what special methods usually are
+METHODS = (FUNCTION, *C_METHODS)
 C_FIELDS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
@@ -70,10 +73,20 @@ class Attributes:
             source = self.class_source(cls)
             if found is MISSING:
                 source.check("mro_lacks", name)
-            elif self.is_descriptor(found) or self.is_data(found):
+            elif self.is_descriptor(found) or self.is_data(found) or name[:2] == "__":
                 self.mro_fact(source, name, found)
             else:  # what hides it may do so only as long as it is no property
                 source.child("mro", name).check("type", type(found))
+        return found
+
+    def special_method(self, cls: type, name: str) -> Any:
+        """The function that C calls for an operator, found on the class: Python's, C's own, None or MISSING.
+
+        What else a program may put there is bound first, by rules of its own: that is left to the interpreter.
+        """
+        found = self.lookup_type(cls, name)
+        if is_heap(cls) and not (found is MISSING or found is None or type(found) in METHODS):
+            raise Break("attribute-unknown", f"{cls.__name__}.{name} is no function")
         return found
 
     def mro_of(self, cls: type) -> tuple[type, ...]:
@@ -86,6 +99,13 @@ class Attributes:
     def is_subclass(self, cls: type, base: type) -> bool:
         """`PyType_IsSubtype`: no metaclass is asked."""
         return cls is base or any(one is base for one in self.mro_of(cls))
+
+    def is_plain(self, cls: type, names: set[str] = SPECIAL_METHODS) -> bool:
+        """Whether C works with instances of `cls` without running Python code: these methods are C's."""
+        return not is_heap(cls) or all(
+            found is MISSING or type(found) in C_METHODS
+            for found in [self.lookup_type(cls, name) for name in sorted(names)]
+        )
 
     def check_registered(self) -> None:
         """Guard that no abstract class registers another class from now on."""
@@ -100,7 +120,11 @@ class Attributes:
 
     def is_descriptor(self, found: Any) -> bool:
         """Whether the object's own type takes part in attribute access."""
-        return hasattr(type(found), "__get__")
+        return self.kind_has(type(found), "__get__")
+
+    def kind_has(self, kind: type, name: str) -> bool:
+        """Whether a descriptor's class has a method, which may come and go."""
+        return self.lookup_type(kind, name) is not MISSING if is_heap(kind) else hasattr(kind, name)
 
     def class_value(self, cls: type, name: str, found: Any) -> Value:
         """The value of a class attribute that isn't a descriptor."""
@@ -173,7 +197,7 @@ class Attributes:
     def is_data(self, found: Any) -> bool:
         """Whether a descriptor takes precedence over the instance's own attributes."""
         kind = type(found)
-        return hasattr(kind, "__set__") or hasattr(kind, "__delete__")
+        return self.kind_has(kind, "__set__") or self.kind_has(kind, "__delete__")
 
     def instance_attr(self, v: Value, name: str) -> Any:
         """The object's own attribute, from its overlay or its real `__dict__`."""

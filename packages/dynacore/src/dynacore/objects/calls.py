@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..library import folding
+from ..library.polyfills.support import is_instance
 from ..library.registry import POLYFILLS, RULES, STANDS_FOR
 from ..marks import is_disabled, is_graph_break, unwrap_compiled
 from ..reasons import Break
@@ -134,6 +135,9 @@ class Calls:
             result = self.open_call(function, args)
             if result is not None:
                 return result
+        for value in (*args, *kwargs.values()):
+            if type(value) is Known and not self.is_plain(value.cls, folding.NUMERIC_METHODS):
+                raise Break("operator-unknown", value.cls.__name__)
         real = [self.constant_of(a) for a in args]
         named = {name: self.constant_of(a) for name, a in kwargs.items()}
         try:
@@ -168,13 +172,13 @@ class Calls:
         """Make an instance: `type.__call__`, unless the metaclass has its own."""
         cls = f.obj
         caller = self.lookup_type(type(cls), "__call__")
-        if caller is not type.__call__:
-            return (
-                self.call_real_function(caller, [f, *args])
-                if not kwargs
-                else self.call(self.const(caller), [f, *args], kwargs)
-            )
-        return self.type_call(f, args, kwargs)
+        if caller is type.__call__:
+            return self.type_call(f, args, kwargs)
+        if type(caller) is FUNCTION:
+            return self.call(self.const(caller), [f, *args], kwargs)
+        if not self.is_descriptor(caller):
+            return self.call(self.known(caller), args, kwargs)
+        raise Break("metaclass", type(cls).__name__)
 
     def type_call(self, f: Known, args: list[Value], kwargs: dict[str, Value]) -> Any:
         """`type.__call__(cls, ...)`."""
@@ -182,7 +186,7 @@ class Calls:
         if self.lookup_type(cls, "__del__") is not MISSING:
             raise Break("finalizer", cls.__name__)
         new = self.lookup_type(cls, "__new__")
-        init = self.lookup_type(cls, "__init__")
+        init = self.special_method(cls, "__init__")
         if isinstance(new, staticmethod):
             new = new.__func__
         if issubclass(cls, BaseException) and type(new) is types.BuiltinFunctionType:
@@ -210,6 +214,7 @@ class Calls:
 
     def new_object(self, cls: type) -> Obj:
         """`object.__new__(cls)`."""
+        self.lookup_type(cls, "__abstractmethods__")
         if getattr(cls, "__abstractmethods__", None):
             try:
                 object.__new__(cls)  # refuses, in words that depend on the release
@@ -260,7 +265,7 @@ def init_only(obj, init, /, *args, **kwargs):
 def type_call(cls, /, *args, **kwargs):
     """`type.__call__`."""
     obj = cls.__new__(cls, *args, **kwargs)
-    if isinstance(obj, cls):
+    if is_instance(obj, cls):
         result = type(obj).__init__(obj, *args, **kwargs)
         if result is not None:
             raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")

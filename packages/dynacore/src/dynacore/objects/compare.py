@@ -53,7 +53,8 @@ class Compare:
                 return self.host_binary(symbol, a, b)
             a, b = self.settle(a), self.settle(b)
         if symbol in ("==", "!="):
-            known = self.equal(a, b)
+            differs = symbol == "!=" and any(type(self.special_method(v.cls, "__ne__")) is FUNCTION for v in (a, b))
+            known = None if differs else self.equal(a, b)
             if known is not None:
                 return self.const(known if symbol == "==" else not known)
         elif self.is_constant(a) and self.is_constant(b):
@@ -71,7 +72,7 @@ class Compare:
 
     def compare_methods(self, symbol: str, name: str, reflected: str, a: Value, b: Value) -> Any:
         """The operands' methods, then identity (for `==` and `!=`) or TypeError."""
-        first, second = self.lookup_type(a.cls, name), self.lookup_type(b.cls, reflected)
+        first, second = self.special_method(a.cls, name), self.special_method(b.cls, reflected)
         tries = [(first, a, b), (second, b, a)]
         if symbol == "!=" and all(type(t[0]) is not FUNCTION for t in tries) and self.python_equality(a, b):
             return self.push_python(not_equal_in_python, [a, b])
@@ -94,7 +95,7 @@ class Compare:
 
     def python_equality(self, a: Value, b: Value) -> bool:
         """Whether `==` of the two involves a method written in Python."""
-        return any(type(self.lookup_type(v.cls, "__eq__")) is FUNCTION for v in (a, b))
+        return any(type(self.special_method(v.cls, "__eq__")) is FUNCTION for v in (a, b))
 
     def is_slot_of_plain(self, method: Any) -> bool:
         """Whether a C comparison belongs to a type that knows only its own kind."""
@@ -116,7 +117,7 @@ class Compare:
 
     def compare_default(self, symbol: str, a: Value, b: Value) -> Value:
         """Without a method in Python: identity where that is all both know, a fold where both are constant."""
-        methods = {self.lookup_type(v.cls, "__eq__") for v in (a, b)}
+        methods = {self.special_method(v.cls, "__eq__") for v in (a, b)}
         if symbol in ("==", "!=") and methods <= {OBJECT_EQ, MISSING}:
             same = self.identical(a, b)
             return self.const(same if symbol == "==" else not same)
@@ -175,7 +176,7 @@ class Compare:
             return self.equal_constant(a, b)
         if type(a) is Known and type(b) is Known and self.by_identity(a) and self.by_identity(b):
             return self.identical(a, b)
-        if self.is_constant(a) and self.is_constant(b):
+        if self.own_equality(a.cls) and self.own_equality(b.cls) and self.is_constant(a) and self.is_constant(b):
             try:
                 return bool(self.constant_of(a) == self.constant_of(b))
             except Exception:
@@ -194,21 +195,21 @@ class Compare:
             return False
         if constant.cls in PLAIN and type(other) is Known and self.by_identity(other):
             return False
-        if constant.cls in PLAIN and self.lookup_type(other.cls, "__eq__") is OBJECT_EQ:
+        if constant.cls in PLAIN and self.special_method(other.cls, "__eq__") is OBJECT_EQ:
             return False
         return None
 
     def own_equality(self, cls: type) -> bool:
         """Whether equality of a class's instances is C's."""
-        return type(self.lookup_type(cls, "__eq__")) is not FUNCTION
+        return type(self.special_method(cls, "__eq__")) is not FUNCTION
 
     def by_identity(self, v: Value) -> bool:
         """Whether `==` on this object is `is`."""
-        return self.lookup_type(v.cls, "__eq__") is OBJECT_EQ
+        return self.special_method(v.cls, "__eq__") is OBJECT_EQ
 
     def plain_container(self, v: Value) -> bool:
         """Whether a container's comparison is that of its builtin base."""
-        return type(self.lookup_type(v.cls, "__eq__")) is not FUNCTION
+        return type(self.special_method(v.cls, "__eq__")) is not FUNCTION
 
     def equal_sequences(self, a: Any, b: Any) -> bool | None:
         """`==` of two lists or two tuples."""
@@ -244,16 +245,16 @@ class Compare:
             return v.obj
         if kind is Host:
             return self.specialise(v).value
-        if kind is TupleObj and type(self.lookup_type(v.cls, "__hash__")) is not FUNCTION:
+        if kind is TupleObj and type(self.special_method(v.cls, "__hash__")) is not FUNCTION:
             return tuple(self.key_of(item, use, whole or v) for item in v.items)
         if kind is SetObj and issubclass(v.cls, frozenset) or kind is SliceObj:
             return self.constant_of(v)
         if kind in (ListObj, DictObj, SetObj):
-            if self.lookup_type(v.cls, "__hash__") is None:
+            if self.special_method(v.cls, "__hash__") is None:
                 unhashable = named_like(v.cls, __hash__=None)
                 refuse(self, use, unhashable if whole is None else (unhashable,))
-        if kind is Tensor or kind is Func or self.lookup_type(v.cls, "__hash__") is OBJECT_HASH:
-            if kind is not Tensor and self.lookup_type(v.cls, "__eq__") is not OBJECT_EQ:
+        if kind is Tensor or kind is Func or self.special_method(v.cls, "__hash__") is OBJECT_HASH:
+            if kind is not Tensor and self.special_method(v.cls, "__eq__") is not OBJECT_EQ:
                 raise Break("operator-unknown", f"hash of {v.cls.__name__}")
             obj = getattr(v, "obj", None)
             if obj is None:

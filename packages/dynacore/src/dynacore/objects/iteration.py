@@ -56,7 +56,7 @@ class Iteration:
             return self.tensor_iter(v)
         if kind is HostRange:
             return HostRange(v.bounds, RANGE_ITERATOR)
-        method = self.lookup_type(v.cls, "__iter__")
+        method = self.special_method(v.cls, "__iter__")
         if type(method) is FUNCTION:
             # An iterator among the polyfills gives itself.
             own = self.is_ours(Known(method)) and self.lookup_type(v.cls, "__next__") is not MISSING
@@ -89,9 +89,9 @@ class Iteration:
 
     def can_iterate(self, cls: type) -> bool:
         """Whether objects of a class are iterated, by `__iter__` or by `__getitem__`."""
-        if self.lookup_type(cls, "__iter__") is not MISSING:
+        if self.special_method(cls, "__iter__") is not MISSING:
             return True
-        method = self.lookup_type(cls, "__getitem__")
+        method = self.special_method(cls, "__getitem__")
         if type(method) is WrapperDescriptorType:  # of a sequence, which can be iterated, or of a mapping, which can't
             raise Break("iterate-unknown", cls.__name__)
         return method is not MISSING
@@ -125,7 +125,7 @@ class Iteration:
             if it.frame is None and not it.running:
                 return END
             return self.resume_generator(it, self.const(None))
-        method = self.lookup_type(it.cls, "__next__")
+        method = self.special_method(it.cls, "__next__")
         if type(method) is FUNCTION and isinstance(it, Obj):
             return self.call_real_function(method, [it])
         if kind is HostRange:
@@ -208,7 +208,7 @@ class Iteration:
     def iterate(self, v: Value, limit: int | None = None) -> list[Value]:
         """All items of a value whose iteration needs no Python code, or an iterator's first ones up to `limit`."""
         kind = type(v)
-        if kind in (ListObj, TupleObj) and type(self.lookup_type(v.cls, "__iter__")) is not FUNCTION:
+        if kind in (ListObj, TupleObj) and type(self.special_method(v.cls, "__iter__")) is not FUNCTION:
             return list(v.items)
         if kind is Tensor:
             return self.rows(v)
@@ -216,8 +216,8 @@ class Iteration:
         if kind not in (SeqIter, ItemsIter):
             if (
                 kind is GenObj
-                or type(self.lookup_type(v.cls, "__iter__")) is FUNCTION
-                or self.lookup_type(v.cls, "__iter__") is MISSING
+                or type(self.special_method(v.cls, "__iter__")) is FUNCTION
+                or self.special_method(v.cls, "__iter__") is MISSING
             ):
                 raise Break("iterate-unknown", v.cls.__name__)
             it = self.get_iter(v)

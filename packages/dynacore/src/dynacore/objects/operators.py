@@ -83,7 +83,7 @@ class Operators:
                 raise Break(*operand.why)
         name = BINARY[symbol][0]
         if inplace:
-            method = self.lookup_type(a.cls, f"__i{name}__")
+            method = self.special_method(a.cls, f"__i{name}__")
             if method is not MISSING:
                 return self.inplace_method(method, symbol, a, b)
         return self.binary_methods(symbol, f"__{name}__", f"__r{name}__", a, b)
@@ -95,7 +95,7 @@ class Operators:
                 raise Break(*operand.why)
         for other, reflected in ((b, f"__r{BINARY[symbol][0]}__"), (a, f"__{BINARY[symbol][0]}__")):
             if isinstance(other, Obj) and type(other) not in (TupleObj, ListObj):
-                method = self.lookup_type(other.cls, reflected)
+                method = self.special_method(other.cls, reflected)
                 if type(method) is FUNCTION and self.lookup_type(other.cls, "__torch_function__") is MISSING:
                     return self.call_real_function(method, [other, a if other is b else b])
                 raise Break("operator-unknown", f"Tensor {symbol} {other.cls.__name__}")
@@ -130,9 +130,9 @@ class Operators:
 
     def operand_methods(self, name: str, reflected: str, a: Value, b: Value) -> list[tuple[Any, Value, Value]]:
         """(method, self, other) for what the operands have, in CPython's order: a subclass's reflected one first."""
-        first, second = self.lookup_type(a.cls, name), MISSING
+        first, second = self.special_method(a.cls, name), MISSING
         if a.cls is not b.cls:
-            second = self.lookup_type(b.cls, reflected)
+            second = self.special_method(b.cls, reflected)
         tries = [(first, a, b), (second, b, a)]
         both = first is not MISSING and second is not MISSING
         if both and self.is_subclass(b.cls, a.cls) and second is not self.lookup_type(a.cls, reflected):
@@ -162,7 +162,7 @@ class Operators:
             if symbol == "-" and a.cls is int:
                 return self.host_binary("-", Const(0), a)
             return self.host(f"({symbol}{{}})", (a,), UNARY[symbol][1](a.example))
-        method = self.lookup_type(a.cls, f"__{UNARY[symbol][0]}__")
+        method = self.special_method(a.cls, f"__{UNARY[symbol][0]}__")
         if method is MISSING:
             self.throw(TypeError, f"bad operand type for unary {symbol}: '{a.cls.__name__}'")
         return self.call_real_function(method, [a])
@@ -185,11 +185,11 @@ class Operators:
             return self.decide(v)
         if kind is Opaque:
             raise Break(*v.why)
-        method = self.lookup_type(v.cls, "__bool__")
+        method = self.special_method(v.cls, "__bool__")
         if type(method) is FUNCTION:
             return self.push_python(bool_in_python, [self.const(method), v])
         if method is MISSING:
-            method = self.lookup_type(v.cls, "__len__")
+            method = self.special_method(v.cls, "__len__")
             if type(method) is FUNCTION:
                 return self.push_python(len_truth_in_python, [self.const(method), v])
             if method is MISSING:

@@ -21,7 +21,7 @@ class Subscripts:
             return self.graph.call(operator.getitem, [v, key], {})
         if type(v) is Known and isinstance(v.obj, type):
             return self.class_getitem(v, key)
-        method = self.lookup_type(v.cls, "__getitem__")
+        method = self.special_method(v.cls, "__getitem__")
         if type(method) is FUNCTION:
             return self.call_real_function(method, [v, key])
         if isinstance(v, (ListObj, TupleObj)):
@@ -36,16 +36,17 @@ class Subscripts:
 
     def class_getitem(self, v: Known, key: Value) -> Value:
         """`list[int]`, `Generic[T]`: a pure function of the class and its arguments."""
+        method = self.special_method(type(v.obj), "__getitem__")  # a metaclass's comes first
+        if method is not MISSING:
+            return self.call_real_function(method, [v, key])
         hook = self.lookup_type(v.obj, "__class_getitem__")
         if (
             type(hook) is classmethod
             and type(hook.__func__) is FUNCTION
-            and not hook.__func__.__module__.startswith("typing")
+            and not str(hook.__func__.__module__).startswith("typing")
         ):
             return self.call(self.const(hook.__func__), [v, key], {})
-        if self.lookup_type(type(v.obj), "__getitem__") is not MISSING:
-            return self.call_real_function(self.lookup_type(type(v.obj), "__getitem__"), [v, key])
-        return Known(v.obj[self.constant_of(key)])
+        return self.fold(operator.getitem, [v, key], {})
 
     def index_of(self, key: Value) -> Any:
         """An index or slice of constants; None when `key` is no index."""
@@ -88,7 +89,7 @@ class Subscripts:
         found = self.d_get(v, key)
         if found is not None:
             return found
-        hook = self.lookup_type(v.cls, "__missing__")
+        hook = self.special_method(v.cls, "__missing__")
         if hook is not MISSING:
             return self.call(self.const(hook) if type(hook) is FUNCTION else Known(hook), [v, key], {})
         self.throw(KeyError, key)
@@ -97,7 +98,7 @@ class Subscripts:
         """`v[key] = value`; a pushed frame's result is to be dropped."""
         if type(v) is Tensor:
             return self.graph.call(operator.setitem, [v, key, value], {})
-        method = self.lookup_type(v.cls, "__setitem__")
+        method = self.special_method(v.cls, "__setitem__")
         if type(method) is FUNCTION:
             return self.call_real_function(method, [v, key, value])
         if isinstance(v, ListObj):
@@ -125,7 +126,7 @@ class Subscripts:
 
     def delitem(self, v: Value, key: Value) -> Any:
         """`del v[key]`."""
-        method = self.lookup_type(v.cls, "__delitem__")
+        method = self.special_method(v.cls, "__delitem__")
         if type(method) is FUNCTION:
             return self.call_real_function(method, [v, key])
         if isinstance(v, DictObj):
@@ -150,7 +151,7 @@ class Subscripts:
 
     def contains(self, v: Value, item: Value) -> Any:
         """`item in v` as a Python bool, or PUSHED (with a bool as the result)."""
-        method = self.lookup_type(v.cls, "__contains__")
+        method = self.special_method(v.cls, "__contains__")
         if type(method) is FUNCTION:
             return self.push_python(contains_in_python, [self.const(method), v, item])
         if isinstance(v, DictObj):

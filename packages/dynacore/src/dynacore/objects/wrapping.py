@@ -98,8 +98,15 @@ class Wrapping:
         if cls is frozenset or cls is slice:
             return Const(obj)
         if cls in BY_IDENTITY or isinstance(obj, type) or cls is FUNCTION:
-            return Known(obj, self.root.child("const", obj))
+            return self.identified(obj)
         return Known(obj)
+
+    def identified(self, obj: Any) -> Known:
+        """An object used by identity. A program may assign the class of modules, and of classes if it made both."""
+        source, cls = self.root.child("const", obj), type(obj)
+        if issubclass(cls, types.ModuleType) or issubclass(cls, type) and is_heap(cls):
+            source.check("type", cls)
+        return Known(obj, source)
 
     def known(self, obj: Any) -> Value:
         """A real object found through a guarded class or module: its facts are read under a constant root."""
@@ -197,9 +204,8 @@ class Wrapping:
         maker = MAKERS.get(cls)
         if maker is not None:
             return maker(self, obj, source)
-        if issubclass(cls, (type, *OPERATOR_TYPES)):  # not isinstance: that asks the object for its __class__
-            source.check("is", obj)
-            return Known(obj, self.root.child("const", obj))
+        if issubclass(cls, (type, types.ModuleType, *OPERATOR_TYPES)):  # isinstance would ask the object
+            return by_identity(self, obj, source)
         if issubclass(cls, RealTensor):
             try:
                 return self.graph.tensor_input(obj, source)
@@ -229,8 +235,10 @@ class Wrapping:
             return lazy_list(self, obj, cls, source)
         if issubclass(layout, dict):
             return DictObj(cls, obj, source)
-        if layout in CONST_TYPES:  # two that are equal, if that can be said, may have other attributes
-            source.check("is", obj)
+        if layout in CONST_TYPES:
+            if not self.is_plain(cls):
+                return Opaque(obj, source, ("operator-unknown", cls.__name__))
+            source.check("is", obj)  # two that are equal may have other attributes
             return Const(obj, source)
         return Known(obj, source)
 
@@ -264,7 +272,7 @@ def by_identity(m: Any, obj: Any, source: Source) -> Value:
     """Functions in C, types, modules, code."""
     if source.accessor != "const":
         source.check("is", obj)
-    return Known(obj, source if source.accessor == "const" else m.root.child("const", obj))
+    return m.identified(obj)
 
 
 def function(m: Any, obj: Any, source: Source) -> Value:

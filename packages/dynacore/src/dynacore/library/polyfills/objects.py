@@ -7,6 +7,7 @@ import types
 from sys import maxsize
 
 from ..registry import polyfill
+from .support import at_capture, c_name
 
 
 def getattr_or(obj, name, default, /):
@@ -76,15 +77,7 @@ def text_of(method, name, obj, /):
     """str() or repr() by a Python method."""
     text = method(obj)
     if not isinstance(text, str):
-        raise TypeError(f"{name} returned non-string (type {type(text).__name__})")
-    return text
-
-
-def formatted(method, obj, spec, /):
-    """format() by a Python method."""
-    text = method(obj, spec)
-    if not isinstance(text, str):
-        raise TypeError(f"__format__ must return a str, not {type(text).__name__}")
+        raise TypeError(f"{name} returned non-string (type {c_name(type(text))})")
     return text
 
 
@@ -92,13 +85,35 @@ def length(method, obj, /):
     """len() by a Python method."""
     size = method(obj)
     if not hasattr(size, "__index__"):
-        raise TypeError(f"'{type(size).__name__}' object cannot be interpreted as an integer")
+        raise TypeError(f"'{c_name(type(size))}' object cannot be interpreted as an integer")
     size = size.__index__()
     if size < 0:
         raise ValueError("__len__() should return >= 0")
     if size > maxsize:
         raise OverflowError("cannot fit 'int' into an index-sized integer")
     return size
+
+
+def formatted(method, obj, spec, /):
+    """format() by a Python method."""
+    result = method(obj, spec)
+    if not isinstance(result, str):
+        raise TypeError(f"__format__ must return a str, not {c_name(type(result))}")
+    return result
+
+
+def hash_(method, obj, /):
+    """hash() by a Python method."""
+    result = method(obj)
+    if not isinstance(result, int):
+        raise TypeError("__hash__ method should return an integer")
+    return result if type(result) is int and 0 <= result < 2**61 else as_hash(result)
+
+
+@at_capture
+def as_hash(number, /):
+    """What hash() makes of a number that a method gave."""
+    return hash(type("", (), {"__hash__": lambda self: number})())
 
 
 def partial_text(attributes):

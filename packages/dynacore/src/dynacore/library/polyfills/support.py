@@ -20,6 +20,11 @@ def at_capture(function: Function) -> Function:
     return function
 
 
+def is_instance(obj, cls, /):
+    """Whether the object's class derives from `cls`, whatever its metaclass or its `__class__` say: a rule answers."""
+    return type.__instancecheck__(cls, obj)
+
+
 @at_capture
 def c_name(cls, /):
     """The name by which the errors of C code call a class: where C made it, its module is part of that."""

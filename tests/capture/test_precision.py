@@ -1,6 +1,7 @@
 """How often programs that vary are captured: a bounded, stated number of times, with plain Python as the oracle."""
 
 import functools
+import gc
 import itertools
 
 import pytest

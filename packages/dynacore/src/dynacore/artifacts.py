@@ -71,11 +71,10 @@ def importable(obj: Any) -> bool:
     """Whether a module that is loaded keeps the object alive."""
     if type(obj) is types.CodeType:
         return True  # compared only; it refers to constants
-    if type(obj) is dict:
-        module = sys.modules.get(obj.get("__name__", ""))
-        return module is not None and module.__dict__ is obj
     if type(obj) is types.ModuleType:
-        return sys.modules.get(obj.__name__) is obj
+        obj = vars(obj)
+    if type(obj) is dict:
+        return getattr(sys.modules.get(obj.get("__name__", "")), "__dict__", None) is obj
     if isinstance(obj, type) and not is_heap(obj):
         return True
     found: Any = sys.modules.get(getattr(obj, "__module__", None) or "builtins")

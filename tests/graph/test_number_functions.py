@@ -75,7 +75,8 @@ def test_numbers_stay_open_through_functions(text, count):
     assert len(graphs) <= count
 
 
-REFUSED = ["math.sqrt(v)", "math.log(v)", "int(v)", "round(v)", "v ** 0.5", "2.0 ** v", "v ** -1"]
+REFUSED = ["math.sqrt(v)", "math.log(v)", "int(v)", "round(v)", "v ** 0.5", "2.0 ** v", "v ** -1", "1.5 // v",
+           "round(v / 3, 2)", "round(2.5, v)"]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", REFUSED)
@@ -83,11 +84,11 @@ def test_what_a_function_refuses_is_raised_where_it_is_called(text):
     def function(x, v):
         try:
             return x + 1, eval_(v)
-        except (ValueError, OverflowError, ZeroDivisionError) as error:
+        except (ValueError, ArithmeticError, TypeError) as error:
             return x - 1, str(error)
 
     eval_ = eval(f"lambda v: {text}")
-    compiled = dynacore.compile(function, backend="eager")
+    compiled = dynacore.compile(function, backend="eager")  # an internal error would be raised here
     for v in (2.0, 3.5, 4.25, -1.5, 0.0, math.inf, math.nan, 1e308, 2, 3, -4, 10**400, 5.5):
         ours, plain = compiled(torch.ones(2), v), function(torch.ones(2), v)
         assert repr(ours) == repr(plain), v

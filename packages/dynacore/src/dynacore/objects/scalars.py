@@ -159,18 +159,18 @@ class Scalars:
     def host_binary(self, symbol: str, a: Value, b: Value) -> Value:
         """An operator with at least one open operand."""
         x, y = self.example_of(a), self.example_of(b)
-        if symbol in SAFE_OPERATORS:
-            if symbol in "&|^" and float in (a.cls, b.cls):
-                self.throw(
-                    TypeError, f"unsupported operand type(s) for {symbol}: '{a.cls.__name__}' and '{b.cls.__name__}'"
-                )
-            return self.combined(symbol, a, b, evaluate(symbol, x, y))
-        if symbol in DIVISIONS:
-            if not y:
+        if symbol in "&|^" and float in (a.cls, b.cls):
+            self.throw(
+                TypeError, f"unsupported operand type(s) for {symbol}: '{a.cls.__name__}' and '{b.cls.__name__}'"
+            )
+        if symbol in SAFE_OPERATORS or symbol in DIVISIONS:
+            try:
+                result = evaluate(symbol, x, y)
+            except ArithmeticError:  # a division by 0, or an int that is no float
                 return self.specialised_binary(symbol, a, b)
-            if type(b) is Host:
+            if symbol in DIVISIONS and type(b) is Host:
                 self.decide_if_open(self.compared("!=", b, Const(0), True))
-            return self.combined(symbol, a, b, evaluate(symbol, x, y))
+            return self.combined(symbol, a, b, result)
         if type(b) is Const and type(x) is type(y) is int:
             if symbol in SHIFTS and 0 <= y < 64:
                 return self.host_binary(SHIFTS[symbol], a, Const(1 << y))
@@ -186,10 +186,14 @@ class Scalars:
         how = how_to_call(function, numbers)
         if how is None or not can_call(how[1] or "True", numbers):
             return None
+        try:
+            result = function(*numbers)
+        except (ArithmeticError, TypeError, ValueError):  # the program's own error, for these very values
+            return None
         text, condition = how
         if condition != ALWAYS:
             self.require(f"({condition})", tuple(args), True)
-        return self.host(text, tuple(args), function(*numbers))
+        return self.host(text, tuple(args), result)
 
     def decide_if_open(self, value: Value) -> bool:
         """The truth of a comparison."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import collections
 
-from ...marks import disable
-from ..stand_ins import named_like
-from .support import same
+from .support import same, unusual
 
 
 def list_of(iterable, /):
@@ -196,10 +194,4 @@ def checked_number(method, obj, kind, name, /):
         return result
     if name == "__index__" and type(result) is int:
         return kind(result)
-    return unusual_number(kind, name, obj, result)
-
-
-@disable
-def unusual_number(kind, name, obj, result, /):
-    """What the interpreter makes of a result of another type: a warning, an error, its own words."""
-    return kind(named_like(type(obj), **{name: lambda self: result}))
+    return unusual(kind, name, obj, result)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import index
 
 from ..registry import polyfill
-from .support import same
+from .support import same, unusual
 
 
 def is_iterator(obj, /):
@@ -17,7 +17,7 @@ def iterator_of(method, obj, /):
     """iter() by a Python method."""
     iterator = method(obj)
     if not is_iterator(iterator):
-        raise TypeError(f"iter() returned non-iterator of type '{type(iterator).__name__}'")
+        return unusual(iter, "__iter__", obj, iterator)
     return iterator
 
 

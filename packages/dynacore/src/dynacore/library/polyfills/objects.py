@@ -7,7 +7,7 @@ import types
 from sys import maxsize
 
 from ..registry import polyfill
-from .support import at_capture, c_name
+from .support import at_capture, c_name, unusual
 
 
 def getattr_or(obj, name, default, /):
@@ -77,7 +77,7 @@ def text_of(method, name, obj, /):
     """str() or repr() by a Python method."""
     text = method(obj)
     if not isinstance(text, str):
-        raise TypeError(f"{name} returned non-string (type {c_name(type(text))})")
+        return unusual(repr if name == "__repr__" else str, name, obj, text)
     return text
 
 
@@ -98,7 +98,7 @@ def formatted(method, obj, spec, /):
     """format() by a Python method."""
     result = method(obj, spec)
     if not isinstance(result, str):
-        raise TypeError(f"__format__ must return a str, not {c_name(type(result))}")
+        return unusual(format, "__format__", obj, result, spec)
     return result
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ...marks import disable
 from ..registry import rule
+from ..stand_ins import named_like
 
 Function = TypeVar("Function", bound=Callable)
 
@@ -18,6 +20,12 @@ def at_capture(function: Function) -> Function:
 
     rule(function)(fold)
     return function
+
+
+@disable
+def unusual(operation, name, obj, result, /, *args):
+    """What the interpreter makes of a special method's result of another type: a warning, an error, its own words."""
+    return operation(named_like(type(obj), **{name: lambda *_: result}), *args)
 
 
 def is_instance(obj, cls, /):

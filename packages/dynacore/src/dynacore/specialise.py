@@ -215,7 +215,7 @@ class _Artifacts:
         """An artifact of a graph that gives numbers; many a compiler wants to know them, and then it runs as it is."""
         try:
             if self._places is None:
-                raise NotImplementedError("a size that no input shows")
+                raise LookupError("a size that no input shows")
             return self._make_open(graph, inputs, varying, self._places)
         except Exception as error:
             reason = str(error).partition("\n")[0]

@@ -16,7 +16,7 @@ from ..config import config
 from ..errors import DynacoreError
 from ..reasons import Break
 from ..values import IN_GRAPH, Host
-from .layouts import Spec, broadcast, contiguous, is_packed
+from .layouts import Spec, broadcast, contiguous, is_packed, registering
 from .layouts import computed as is_computed
 from .ops import is_leaf_by_mark
 from .shapes_views import indexed, place
@@ -56,16 +56,7 @@ class NewSizes:
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
 
-
-def rule(names: str) -> Callable[[Rule], Rule]:
-    """Register a rule under the names of the operations that it covers."""
-
-    def register(function: Rule) -> Rule:
-        for name in names.split():
-            RULES[name] = function
-        return function
-
-    return register
+rule = registering(RULES)
 
 
 def new(shape: Any, dtype: torch.dtype) -> Spec:

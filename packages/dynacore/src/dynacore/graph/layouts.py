@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -21,6 +21,19 @@ class Declined(Exception):
 # Nothing can be decided on them. Shapes must hold for whatever they turn out to be, so what a shape depends on is left
 # to the interpreter. Strides are worked out as for sizes above one: nobody is told them, and whether a tensor is
 # contiguous is told only where it is for all sizes.
+
+
+def registering(table: dict[str, Any]) -> Callable[[str], Callable[[Any], Any]]:
+    """A decorator that puts a rule into `table`, under the names of the operations that it covers."""
+
+    def named(names: str) -> Callable[[Any], Any]:
+        def register(rule: Any) -> Any:
+            table.update(dict.fromkeys(names.split(), rule))
+            return rule
+
+        return register
+
+    return named
 
 
 def computed(size: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from .layouts import Declined, Spec, broadcast, dim_of, is_dense, is_zero, packed, pointwise
+from .layouts import Declined, Spec, broadcast, dim_of, is_dense, is_zero, packed, pointwise, registering
 
 QUICK: dict[str, Callable[..., Any]] = {}
 
@@ -22,16 +22,7 @@ IN_PLACE: Any = type("InPlace", (), {"__repr__": lambda self: "IN_PLACE"})()
 #: operations whose result never requires grad, whatever their arguments do
 WITHOUT_GRAD = frozenset("zeros_like ones_like full_like empty_like rand_like randn_like bernoulli bincount".split())
 
-
-def quick(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a quick rule under the names of the operations that it covers."""
-
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in names.split():
-            QUICK[name] = function
-        return function
-
-    return register
+quick = registering(QUICK)
 
 
 def common_dtype(a: Any, b: Any) -> torch.dtype:

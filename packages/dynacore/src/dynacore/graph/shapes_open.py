@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ..torch_api import overload_tags
-from .layouts import Declined, broadcast, computed
+from .layouts import Declined, broadcast, computed, registering
 from .shapes_nn import per_dim, window
 from .shapes_views import numbers, place
 from .sizes import Shaped, Size, example
@@ -21,16 +21,7 @@ from .sizes import Shaped, Size, example
 Shape = tuple[Any, ...]
 SHAPES: dict[str, Callable[..., Any]] = {}
 
-
-def shape(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a rule under the names of the operations that it covers."""
-
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in names.split():
-            SHAPES[name] = function
-        return function
-
-    return register
+shape = registering(SHAPES)
 
 
 def rule_of(name: str) -> Callable[..., Any] | None:

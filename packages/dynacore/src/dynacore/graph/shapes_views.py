@@ -14,22 +14,13 @@ from typing import Any
 import torch
 
 from ..reasons import Break
-from .layouts import Declined, broadcast, computed, contiguous, dense_like, formatted, is_packed, same
+from .layouts import Declined, broadcast, computed, contiguous, dense_like, formatted, is_packed, registering, same
 from .sizes import Shaped, Size, fixed, product
 
 Layout = tuple[tuple, tuple]
 VIEWS: dict[str, Callable[..., Any]] = {}
 
-
-def layout(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a rule under the names of the operations that it covers."""
-
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in names.split():
-            VIEWS[name] = function
-        return function
-
-    return register
+layout = registering(VIEWS)
 
 
 def numbers(values: Sequence[Any]) -> tuple:

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import dynacore
+import dynacore.guards.plan
 
 
 def outcome(function, *args):
@@ -321,3 +322,70 @@ def test_attribute_errors_from_python_code_say_which_attribute():
 
     given = Guarded()
     assert compiled(program)(given) == program(given)
+
+
+class LazyNet(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.LazyConv2d(4, 3)
+        self.norm = torch.nn.LazyBatchNorm2d()
+        self.linear = torch.nn.LazyLinear(2)
+
+    def forward(self, x):
+        return self.linear(self.norm(self.conv(x)).flatten(1))
+
+
+def test_lazy_modules():
+    """Parameters without sizes come where captured code met tensors before; they refuse every question."""
+
+    def made_here(x):
+        torch.manual_seed(0)
+        return torch.nn.LazyLinear(4)(x)
+
+    for x in (torch.ones(2, 3), torch.ones(5, 3)):
+        assert torch.equal(compiled(made_here)(x), made_here(x))
+    images = torch.arange(150.0).reshape(2, 3, 5, 5).sin()
+    plain, net = LazyNet(), compiled(LazyNet())
+    for _ in range(2):  # the first call makes the parameters
+        torch.manual_seed(0)
+        want = plain(images)
+        torch.manual_seed(0)
+        assert torch.equal(net(images), want)
+
+
+def test_a_subclass_where_a_tensor_was_is_not_asked():
+    class Telling(torch.Tensor):
+        asked = []
+
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            cls.asked.append(getattr(function, "__name__", function))
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    def program(x):
+        return x * 2
+
+    run = compiled(program)
+    run(torch.ones(3))
+    told = torch.ones(4).as_subclass(Telling)
+    Telling.asked.clear()
+    assert type(run(told)) is Telling
+    ours = Telling.asked[:]
+    Telling.asked.clear()
+    program(told)
+    assert ours == Telling.asked
+
+
+def test_a_mistake_while_learning_from_a_miss_costs_only_speed(monkeypatch):
+    run = compiled(lambda x: x + 1)
+    run(torch.ones(2))
+
+    def fails(*args):
+        raise LookupError("learning")
+
+    monkeypatch.setattr(dynacore.guards.plan.Facts, "varied", fails)
+    with (
+        dynacore.config.patch(on_internal_error="fallback"),
+        pytest.warns(UserWarning, match="internal error while capturing"),
+    ):
+        assert torch.equal(run(torch.ones(3)), torch.full((3,), 2.0))

@@ -76,26 +76,30 @@ class Owner:
         if data.skip or _busy.capturing or sys.gettrace() is not None or capture_allowed() is not None:
             return None
         with _lock:
-            for entry in point.entries:  # another thread may have been here
-                if entry.valid and entry.guards.check(state) is not None:
-                    return entry
-            if function is not None and (entry := self.share(point, state, function)) is not None:
-                return entry
-            if not self.may_add(point, state, function):
-                return None
-            _busy.capturing = True
-            capture = Capture(self, point, state, function)
             try:
-                entry = capture.run()
+                return self.entry_for(point, state, function)
             except DynacoreError:
                 raise
             except Exception as error:
                 self.internal_error(data, error)
                 return None
-            finally:
-                _busy.capturing = False
-                capture.dispose()
-        return entry
+
+    def entry_for(self, point: Any, state: list[Any], function: FunctionType | None) -> Any:
+        """An entry that another thread or function has by now, else one that is captured; None if there may be no more."""
+        for entry in point.entries:
+            if entry.valid and entry.guards.check(state) is not None:
+                return entry
+        if function is not None and (entry := self.share(point, state, function)) is not None:
+            return entry
+        if not self.may_add(point, state, function):
+            return None
+        _busy.capturing = True
+        capture = Capture(self, point, state, function)
+        try:
+            return capture.run()
+        finally:
+            _busy.capturing = False
+            capture.dispose()
 
     def share(self, point: Any, state: list[Any], function: FunctionType) -> Any:
         """An entry made from what was captured for another function with this code; None where none of it holds."""

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from ..reasons import Break
-from ..torch_api import InferenceMode, is_view_op, set_conj, set_grad_enabled, set_neg, tree_map
+from ..torch_api import InferenceMode, is_plain, is_view_op, set_conj, set_grad_enabled, set_neg, tree_map
 from . import shapes_nn  # noqa: F401  (fills QUICK)
 from .arguments import Arguments
 from .autocast import Unsuitable, autocast_specs
@@ -46,8 +46,11 @@ class TensorSpec:
         self.requires_grad = example.requires_grad
 
     def varied(self, steps: tuple, now: Any) -> list[tuple]:
-        """The steps to sizes of the tensor at `steps` that are others now; if all fit, to strides that are."""
-        if not isinstance(now, torch.Tensor) or now.dim() != len(self.shape) or now.layout is not torch.strided:
+        """The steps to sizes of the tensor at `steps` that are others now; if all fit, to strides that are.
+
+        A tensor of a class of its own isn't asked: it may answer by code, or refuse.
+        """
+        if not is_plain(type(now)) or now.dim() != len(self.shape) or now.layout is not torch.strided:
             return []
         return differing(steps_to_size, steps, self.shape, now.shape) or differing(
             steps_to_stride, steps, self.stride, now.stride()

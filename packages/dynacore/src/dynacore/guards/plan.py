@@ -9,7 +9,7 @@ from typing import Any
 from ..graph.meta import TensorSpec
 from ..graph.state import torch_state_checks
 from ..sources import Source, This
-from ..torch_api import tensor_checker
+from ..torch_api import is_plain, tensor_checker
 from ..values import Host, Value
 from .relations import program
 from .twin import Failure, constants_equal, evaluate
@@ -90,7 +90,8 @@ class Facts:
         """The first tensor whose metadata differ."""
         for place in self.tensors:
             for now in place.look(state, function):
-                found = place.expected.described(TensorSpec(now))
+                cls = type(now)
+                found = place.expected.described(TensorSpec(now)) if is_plain(cls) else f"a {cls.__qualname__}"
                 if found != repr(place.expected):
                     where = file_and_line(place.where)
                     return Failure(place.path, repr(place.expected), found, "tensor", where=where)

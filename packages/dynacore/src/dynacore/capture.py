@@ -85,7 +85,7 @@ class Owner:
                 return None
 
     def entry_for(self, point: Any, state: list[Any], function: FunctionType | None) -> Any:
-        """An entry that another thread or function has by now, else one that is captured; None if there may be no more."""
+        """An entry that another thread or function has by now, else a new one; None if there may be no more."""
         for entry in point.entries:
             if entry.valid and entry.guards.check(state) is not None:
                 return entry

@@ -21,7 +21,7 @@ LOWEST = len(LAYERS) - 1
 # What surrounds a capture: every layer may use it, and it uses none of them but the lowest.
 SURROUNDINGS = {
     "_C", "backends", "config", "environment", "errors", "logs", "marks", "module", "options", "shims",
-    "specialise", "stats", "torch_api", "torch_memory",
+    "specialise", "stats", "torch_api", "torch_memory", "torch_types",
 }  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from .emit.entry import Emitted, Restart, write_entry
 from .errors import DynacoreError, FullGraphError, InternalError, RecompileLimitError
 from .graph.builder import Graph
 from .graph.failures import Failing, Recovery
-from .graph.state import capture_allowed, rely_on_switches
+from .graph.state import SETTERS, TorchState, capture_allowed, rely_on_switches
 from .guards import probe
 from .guards.coverage import covered
 from .guards.plan import Plan, bound
@@ -313,14 +313,18 @@ class Capture:
             logs.emit("graph", emitted.graph.print_readable(print_output=False))
         examples = [v.obj if isinstance(v, Tensor) else v.example for v in emitted.inputs]  # type: ignore[attr-defined]
         options, names = self.owner.options, emitted.namespace
-        names["graph"] = call_backend(
-            options.backend_name,
-            options.backend,
-            emitted.graph,
-            examples,
-            emitted.n_outputs,
-            lambda f: names.__setitem__("graph", f),
-        )
+        before = TorchState()
+        try:
+            names["graph"] = call_backend(
+                options.backend_name,
+                options.backend,
+                emitted.graph,
+                examples,
+                emitted.n_outputs,
+                lambda f: names.__setitem__("graph", f),
+            )
+        finally:
+            before.restore(SETTERS)  # a backend that runs the graph to trace it, and fails there, leaves what it set
 
     def recovery(self, machine: Machine, failing: Failing) -> Recovery:
         """What the entry calls when its graph raises."""

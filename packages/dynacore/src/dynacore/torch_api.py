@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from torch.optim.adamax import _multi_tensor_adamax as adamax_of_lists  # noqa: F401
+from torch.optim.optimizer import _get_value as step_value  # noqa: F401
 
 Tensor = torch.Tensor
 TORCHS_FILES = str(Path(torch.__file__).parent)
@@ -30,16 +32,6 @@ TORCHS_CAPTURE = "torch._dynamo."
 VARIABLE_FUNCTIONS = torch._C._VariableFunctions  # the C functions behind `torch.*`
 OpOverload = torch._ops.OpOverload
 OPERATOR_TYPES = (OpOverload, torch._ops.OpOverloadPacket)
-
-
-def device_types() -> tuple[type, ...]:
-    """The types of torch's constants: devices (compared by value), then those whose instances are unique."""
-    return torch.device, torch.dtype, torch.layout, torch.memory_format
-
-
-def immutable_types() -> tuple[type, ...]:
-    """Types of torch written in C whose objects never change."""
-    return *device_types(), torch.finfo, torch.iinfo
 
 
 def op_namespaces() -> Iterator[Any]:
@@ -78,15 +70,8 @@ def tree_map(function: Callable[[Any], Any], tree: Any) -> Any:
 
 set_conj = torch._C._set_conj
 set_neg = torch._C._set_neg
-
-
 make_wrapper_subclass = torch.Tensor._make_wrapper_subclass
 disabled_torch_function = torch._C._disabled_torch_function_impl
-
-
-def is_plain(cls: type) -> bool:
-    """Whether tensors of this class behave as torch.Tensor does."""
-    return cls is torch.Tensor or cls is torch.nn.Parameter
 
 
 def body_address(tensor: torch.Tensor) -> int:
@@ -102,6 +87,13 @@ def storage_key(tensor: torch.Tensor) -> int:
 check = torch._check
 check_is_size = torch._check_is_size
 assert_scalar = torch.ops.aten._assert_scalar.default  # what of `torch._check` compilers keep in a graph
+
+@functools.cache
+def takes_device(operation: Any) -> bool:
+    """Whether an operator can be told on which device its result is to lie."""
+    overloads = [operation] if isinstance(operation, OpOverload) else operation.op_overloads()
+    return any(argument.name == "device" for overload in overloads for argument in overload._schema.arguments)
+
 
 # --- graph: state that changes what operations do -----------------------------------------------------------------
 
@@ -122,15 +114,27 @@ has_torch_function_variadic = torch._C._has_torch_function_variadic
 autograd_apply = getattr(torch.autograd.Function.apply, "__func__", torch._C._FunctionBase.__dict__["apply"])
 
 
-def call(function: Callable[[], Any]) -> Any:
-    """`function()`, as an accessor of guards on state that only a getter shows."""
-    return function()
-
-
 def autocast_nesting() -> int:
     """How many autocast blocks the thread is in; torch tells only when the number changes."""
     torch.autocast_increment_nesting()
     return torch.autocast_decrement_nesting()
+
+
+enter_annotation = torch.ops.profiler._record_function_enter_new
+ANNOTATION_IDS = "_cupti_monitor_external_id", "_cuspy_external_id"  # None, unless another observer was told
+
+
+@functools.cache
+def annotation_of_nothing() -> Any:
+    """What entering an annotation gives while nothing observes; torch looks for other observers at the first."""
+    with torch.profiler.record_function("") as made:
+        return made.record
+
+
+@functools.cache
+def observers() -> Callable[[], bool]:
+    """A C function: whether anything, such as a profiler, observes operations and annotations."""
+    return ctypes.PYFUNCTYPE(ctypes.c_bool)(("_ZN2at12hasCallbacksEv", _library("libtorch_cpu.so")))
 
 
 def function_mode_queries() -> list[Callable[..., Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ..reasons import Break
-from ..torch_api import device_types, is_plain
+from ..torch_types import device_types, is_plain
 from ..values import Const, DictObj, Host, Known, ListObj, SliceObj, Tensor, TupleObj, Value
 from . import ops
 

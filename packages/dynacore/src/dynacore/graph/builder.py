@@ -14,7 +14,8 @@ from torch.fx import GraphModule, Node
 
 from ..config import config
 from ..reasons import Break
-from ..torch_api import Switch, assert_scalar, graph_module, is_plain
+from ..torch_api import Switch, assert_scalar, graph_module
+from ..torch_types import is_plain
 from ..values import IN_GRAPH, NONE, Host, ListObj, Tensor, TupleObj, Value
 from . import computed, devices, dims, liveness, ops, symbolic, tensors
 from .arguments import Arguments
@@ -111,8 +112,9 @@ class Graph:
             return self.scalar(args[0])
         if code is not None and not (code == "data-dependent-shape" and computed.covered(name)):
             raise Break(code, name)
-        special = tensors.METHODS.get(name)
-        if special is not None and args and type(args[0]) is Tensor:
+        handlers = tensors.METHODS if args and type(args[0]) is Tensor else tensors.OF_LISTS
+        special = handlers.get(name)
+        if special is not None:
             answer = special(self, *args, **kwargs)
             if answer is not None:
                 return answer

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ..reasons import Break
+from ..torch_api import OPERATOR_TYPES, takes_device
 from ..values import Host, Tensor
 from .arguments import Arguments
 from .meta import META
@@ -29,6 +30,8 @@ def of_result(call: Arguments) -> torch.device:
         call.kwargs["device"] = META
         return normalised(given)
     if not call.tensors:
+        if isinstance(call.target, OPERATOR_TYPES) and not takes_device(call.target):
+            raise Break("op-unsupported", f"{call.name}, which is given no tensor")  # trying it might have effects
         if "device" not in call.kwargs:
             call.kwargs["device"] = META
         return CPU

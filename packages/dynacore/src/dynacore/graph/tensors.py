@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from ..reasons import Break
-from ..values import Const, Tensor, TupleObj, Value
+from ..values import Const, ListObj, Tensor, TupleObj, Value
 from .layouts import computed
 from .sizes import Shaped, value_of
 
@@ -178,3 +179,49 @@ METHODS: dict[str, Callable[..., Value | None]] = {
 }
 METHODS["get_device"] = get_device
 METHODS["requires_grad_"] = requires_grad_
+
+
+def takes_scale(*operands: Any) -> bool:
+    """Whether `addcdiv` of these is computed as `scaled_quotient` does it."""
+    dtypes = {operand.fake.dtype for operand in operands if type(operand) is Tensor}
+    return all(type(operand) is Tensor for operand in operands) and len(dtypes) == 1 and dtypes.pop().is_floating_point
+
+
+def scaled_quotient(
+    graph: Any, t: Tensor, *args: Value, value: Value | None = None, in_place: bool, **named: Value
+) -> Value | None:
+    """`addcdiv` whose `value` is in a tensor: of what ATen computes with the number in it, in that order."""
+    if type(value) is not Tensor or value.fake.dim() or value.fake.requires_grad or value.fake.dtype.is_complex:
+        return None
+    if named or len(args) != 2 or not takes_scale(t, *args):
+        return None
+    kept = t.fake.dtype
+    dtype = graph.m.const(torch.float32 if kept.itemsize < 4 else kept)
+    x, first, second, scale = (graph.call("to", [operand, dtype], method=True) for operand in (t, *args, value))
+    scaled = graph.call("div", [graph.call("mul", [first, scale], method=True), second], method=True)
+    if in_place and kept.itemsize >= 4:
+        return graph.call("add_", [t, scaled], method=True)
+    result = graph.call("to", [graph.call("add", [x, scaled], method=True), graph.m.const(kept)], method=True)
+    return graph.call("copy_", [t, result], method=True) if in_place else result
+
+
+def scaled_quotients(graph: Any, *args: Value, **named: Value) -> Value | None:
+    """`_foreach_addcdiv_` whose numbers are in one tensor: stand-ins lack them, so it is one operation a tensor."""
+    *operands, scales = args
+    lists = [v.items for v in operands if isinstance(v, (ListObj, TupleObj))]
+    if named or len(args) != 4 or len(lists) != 3:
+        return None
+    if type(scales) is not Tensor or scales.layout is not None or scales.fake.dim() != 1:
+        return None
+    if {len(items) for items in lists} != {len(scales.fake)} or not all(takes_scale(*row) for row in zip(*lists)):
+        return None
+    for position, row in enumerate(zip(*lists)):
+        value = graph.call("select", [scales, Const(0), Const(position)], method=True)
+        scaled_quotient(graph, *row, value=value, in_place=True)  # type: ignore[arg-type]
+    return args[0]
+
+
+METHODS["addcdiv"] = functools.partial(scaled_quotient, in_place=False)
+METHODS["addcdiv_"] = functools.partial(scaled_quotient, in_place=True)
+OF_LISTS = {"_foreach_addcdiv_": scaled_quotients}
+"""As `METHODS`, of operations over lists of tensors."""

@@ -21,6 +21,7 @@ RULE_MODULES = (
     "random_rules",
     "refusals",
     "torch_rules",
+    "optim_rules",
 )
 
 _loaded = False

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from typing import Any
 
 from ..reasons import Break
-from ..torch_api import device_types
+from ..torch_types import device_types
 from ..values import DELETED, Const, DictObj, Func, Host, Known, ListObj, Obj, SetObj, TupleObj, Value
 from .arguments import is_installed
 from .registry import rule

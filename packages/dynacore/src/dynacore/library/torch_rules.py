@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from .. import torch_api
 from ..reasons import Break
+from ..torch_types import is_plain
 from ..values import FALSE, NONE, TRUE, Const, Host, Tensor, TupleObj, Value
 from .registry import pure, rule
 
@@ -146,9 +148,14 @@ def clear_autocast_cache(m: Any) -> Value:
 # -- other state: read under the guard on the global state, or under its own ------------------------------------------
 
 
+def call(function: Callable[[], Any]) -> Any:
+    """`function()`, as an accessor of guards on state that only a getter shows."""
+    return function()
+
+
 def guarded(m: Any, getter: Any) -> Value:
     """The answer of a getter without arguments, checked before every run."""
-    return m.wrap(getter(), m.root.child("const", getter).child("call", torch_api.call))
+    return m.wrap(getter(), m.root.child("const", getter).child("call", call))
 
 
 def covered(*getters: Any) -> None:
@@ -250,7 +257,7 @@ def overrides(*values: Value) -> Value:
     """False: none of the values overrides torch's functions."""
     for value in values:
         cls = value.cls
-        if not (type(value) is Tensor and torch_api.is_plain(cls)) and hasattr(cls, "__torch_function__"):
+        if not (type(value) is Tensor and is_plain(cls)) and hasattr(cls, "__torch_function__"):
             raise Break("tensor-subclass", cls.__qualname__)
     return FALSE
 

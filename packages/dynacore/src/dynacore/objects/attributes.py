@@ -12,7 +12,7 @@ from ..library.folding import SPECIAL_METHODS
 from ..library.registry import RULES, STANDS_FOR
 from ..library.stand_ins import empty_slot_text, wrong_receiver_text
 from ..reasons import Break
-from ..torch_api import immutable_types
+from ..torch_types import immutable_types
 from ..values import (
     DELETED,
     PUSHED,

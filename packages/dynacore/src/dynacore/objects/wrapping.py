@@ -13,8 +13,9 @@ from ..library.registry import POLYFILLS, RULES
 from ..reasons import Break
 from ..sources import Source
 from ..suspended import Suspended
-from ..torch_api import OPERATOR_TYPES, device_types
+from ..torch_api import OPERATOR_TYPES
 from ..torch_api import Tensor as RealTensor
+from ..torch_types import device_types
 from ..values import (
     FALSE,
     NONE,

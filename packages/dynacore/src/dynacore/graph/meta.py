@@ -12,7 +12,8 @@ from typing import Any
 import torch
 
 from ..reasons import Break
-from ..torch_api import InferenceMode, is_plain, is_view_op, set_conj, set_grad_enabled, set_neg, tree_map
+from ..torch_api import InferenceMode, is_view_op, set_conj, set_grad_enabled, set_neg, tree_map
+from ..torch_types import is_plain
 from . import shapes_nn  # noqa: F401  (fills QUICK)
 from .arguments import Arguments
 from .autocast import Unsuitable, autocast_specs

@@ -9,7 +9,8 @@ from typing import Any
 from ..graph.meta import TensorSpec
 from ..graph.state import torch_state_checks
 from ..sources import Source, This
-from ..torch_api import is_plain, tensor_checker
+from ..torch_api import tensor_checker
+from ..torch_types import is_plain
 from ..values import Host, Value
 from .relations import program
 from .twin import Failure, constants_equal, evaluate

@@ -8,7 +8,7 @@ from types import CellType, FunctionType, GetSetDescriptorType, MemberDescriptor
 from typing import Any
 
 from ..sources import name_of
-from ..torch_api import is_plain
+from ..torch_types import is_plain
 from .relations import holds as relation_holds
 from .spec import Node
 

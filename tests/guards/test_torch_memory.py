@@ -1,5 +1,9 @@
 """What is read from torch's memory must say what torch says when it is asked."""
 
+import abc
+import ctypes
+import functools
+import platform
 import random
 import threading
 from contextlib import nullcontext
@@ -12,7 +16,16 @@ import dynacore.capture  # noqa: F401  (finds out where things lie)
 from dynacore import _C, torch_memory
 from dynacore.graph.meta import TensorSpec
 from dynacore.graph.state import torch_state_checks
-from dynacore.torch_api import InferenceMode, set_conj, set_neg, tensor_checker
+from dynacore.torch_api import (
+    SWITCHES,
+    InferenceMode,
+    sdp_priority_order,
+    set_conj,
+    set_fp32_precision,
+    set_neg,
+    set_sdp_priority_order,
+    tensor_checker,
+)
 
 #: older ones keep dispatch keys elsewhere, and are asked
 KNOWN = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 13)
@@ -252,6 +265,78 @@ def test_states_inside_each_other(outer, inner):
                 guards.setdefault((first, second), state_guards())
                 for other in guards.values():
                     assert holds(other) == all(function() == value for _, (function, value) in other.tree[2])
+
+
+@needs_places
+@pytest.mark.parametrize("switch", SWITCHES, ids=[switch.name for switch in SWITCHES])
+def test_each_switch_is_among_the_words(switch):
+    before, was = _C.state_words(), switch.ask()
+    if switch.arguments:
+        set_to, other = functools.partial(set_fp32_precision, *switch.ask.args), "ieee" if was != "ieee" else "none"
+    else:
+        getter = switch.ask.__name__.removeprefix("_get_")
+        setters = f"_set_{getter}", f"_set_sdp_use_{getter.removesuffix('_sdp_enabled')}"
+        set_to, other = next(getattr(torch._C, name) for name in setters if hasattr(torch._C, name)), not was
+    set_to(other)
+    try:
+        assert _C.state_words() != before
+    finally:
+        set_to(was)
+    assert switch.ask() == was
+
+
+@needs_places
+def test_the_order_of_kernels_and_registered_classes_are_among_the_words():
+    before, order = _C.state_words(), sdp_priority_order()
+    assert before == _C.state_words()
+    set_sdp_priority_order(order[::-1])
+    try:
+        assert _C.state_words() != before
+    finally:
+        set_sdp_priority_order(order)
+    assert before == _C.state_words()
+    abc.ABCMeta("Abstract", (), {}).register(FunctionMode)
+    assert before != _C.state_words()
+
+
+def test_what_is_among_the_words_is_asked_when_they_differ():
+    """A class registered elsewhere costs one question; where nothing is read it is asked in each call."""
+    answers = [0]
+
+    def ask():
+        answers.append(abc.get_cache_token())
+        return len(answers) > 0
+
+    guards = _C.Guards(("root", None, (("state", (ask, True)),), -1, ()), 0)
+    for _ in range(4):
+        assert holds(guards)
+    first = len(answers)
+    abc.ABCMeta("Abstract", (), {}).register(FunctionMode)
+    for _ in range(4):
+        assert holds(guards)
+    assert len(answers) - first == (1 if KNOWN else 4)
+    assert torch_memory.check_of(ask, "state") == "call0_is"
+    assert torch_memory.check_of(abc.get_cache_token, "state") == ("state" if KNOWN else "call0_is")
+
+
+def test_a_function_that_only_loads_is_told_from_others():
+    """Its machine code says where it loads from; whatever else a function does, it is called."""
+    code = ctypes.create_string_buffer(64)
+    address = ctypes.addressof(code)
+    function = (address, 1 << 12, 0, 0, 0xFF, False)
+    loads, ends = b"\x0f\xb6\x87" + (0x123).to_bytes(4, "little"), b"\xc3"
+    on_x86 = platform.machine() == "x86_64"
+    for text, found in (
+        (loads + ends, (0x1120, 0xFF << 24)),
+        (b"\xf3\x0f\x1e\xfa" + loads + ends, (0x1120, 0xFF << 24)),
+        (loads + b"\x90", None),
+        (b"\x0f\xb6\x86" + loads[3:] + ends, None),
+        (b"\x48\x83\xec\x08" + loads + ends, None),
+    ):
+        code.raw = text.ljust(64, b"\xc3")
+        assert torch_memory.load_of(function) == (found if on_x86 else None)
+    code.raw = (b"\x0f\xb6\x05" + (9).to_bytes(4, "little") + ends).ljust(64)
+    assert torch_memory.load_of(function) == (torch_memory.load(address + 16, 1) if on_x86 else None)
 
 
 def test_transforms_are_seen():

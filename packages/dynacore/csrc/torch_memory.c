@@ -146,7 +146,7 @@ tensor_has_other_sizes(PyObject *tensor, const int64_t *sizes, Py_ssize_t n_dims
 
 /* ---- state ---- */
 
-/* How to read one word: a function of torch's that is called, or where a thread's own variable begins. */
+/* How to read one word where that takes a call of torch. */
 typedef struct {
     uint64_t (*function)(void *, int, int);
     void *self;
@@ -155,8 +155,17 @@ typedef struct {
     int vector;    /* the result points to a vector: whether that is empty counts */
 } Reader;
 
+/* A word that is simply there. */
+typedef struct {
+    const uint64_t *address;
+    uint64_t mask;
+} Load;
+
 static Reader readers[MAX_STATE];
-static int n_readers, n_switches; /* these come behind the others */
+static Load loads[MAX_STATE];
+/* The switches' come behind the others. */
+static int n_readers, n_switch_readers, n_loads, n_switch_loads;
+static int is_known; /* where all of it lies */
 static void *keys_library;
 static const char *keys_name;
 static uint64_t autocast_mask, autocast_off; /* these bits of the second word are so while no autocast is on */
@@ -165,10 +174,10 @@ static _Thread_local const uint64_t *thread_keys;
 int
 torch_state_read(uint64_t *words, int with_switches)
 {
-    if (n_readers == 0 || (with_switches && n_switches == 0)) {
+    if (!is_known) {
         return 0;
     }
-    int n = n_readers + (with_switches ? n_switches : 0);
+    int n_words = n_loads + (with_switches ? n_switch_loads : 0), n = n_readers + (with_switches ? n_switch_readers : 0);
     if (thread_keys == NULL && (thread_keys = dlsym(keys_library, keys_name)) == NULL) {
         return 0;
     }
@@ -177,6 +186,11 @@ torch_state_read(uint64_t *words, int with_switches)
     if ((words[1] & autocast_mask) != autocast_off) {
         return 0; /* which types it casts to is kept elsewhere */
     }
+    words += 2;
+    for (int i = 0; i < n_words; i++) {
+        words[i] = *loads[i].address & loads[i].mask;
+    }
+    words += n_words;
     for (int i = 0; i < n; i++) {
         const Reader *reader = &readers[i];
         uint64_t word = reader->function(reader->self, reader->first, reader->second);
@@ -184,9 +198,9 @@ torch_state_read(uint64_t *words, int with_switches)
             const uint64_t *ends = (const uint64_t *)word;
             word = ends[1] - ends[0];
         }
-        words[i + 2] = word & reader->mask;
+        words[i] = word & reader->mask;
     }
-    return n + 2;
+    return 2 + n_words + n;
 }
 
 /* ---- for Python ---- */
@@ -214,8 +228,9 @@ module_set_tensor_layout(PyObject *module, PyObject *given)
 }
 
 static int
-parse_reader(PyObject *given, Reader *reader)
+parse_reader(PyObject *given, int at)
 {
+    Reader *reader = &readers[at];
     unsigned long long function, self, mask;
     if (!PyArg_ParseTuple(given, "KKiiKp", &function, &self, &reader->first, &reader->second, &mask, &reader->vector)) {
         return -1;
@@ -226,30 +241,56 @@ parse_reader(PyObject *given, Reader *reader)
     return 0;
 }
 
+static int
+parse_load(PyObject *given, int at)
+{
+    unsigned long long address, mask;
+    if (!PyArg_ParseTuple(given, "KK", &address, &mask)) {
+        return -1;
+    }
+    loads[at] = (Load){(const uint64_t *)(uintptr_t)address, mask};
+    return 0;
+}
+
+/* Those for every entry, then the switches'. */
+static int
+parse_all(PyObject *some, PyObject *more, int (*parse)(PyObject *given, int at))
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(some), all = n + PyTuple_GET_SIZE(more);
+    if (all > MAX_STATE) {
+        PyErr_Format(PyExc_ValueError, "at most %d words", MAX_STATE);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < all; i++) {
+        if (parse(i < n ? PyTuple_GET_ITEM(some, i) : PyTuple_GET_ITEM(more, i - n), (int)i) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 PyObject *
 module_set_state_readers(PyObject *module, PyObject *given)
 {
     (void)module;
-    n_readers = n_switches = 0;
+    is_known = 0;
     if (given == Py_None) {
         Py_RETURN_NONE;
     }
     unsigned long long library, mask, off;
     const char *name;
-    PyObject *functions, *switches;
-    if (!PyArg_ParseTuple(given, "KyKKO!O!", &library, &name, &mask, &off, &PyTuple_Type, &functions, &PyTuple_Type,
-                          &switches)) {
+    PyObject *functions, *switches, *places, *switch_places;
+    if (!PyArg_ParseTuple(given, "KyKKO!O!O!O!", &library, &name, &mask, &off, &PyTuple_Type, &functions, &PyTuple_Type,
+                          &switches, &PyTuple_Type, &places, &PyTuple_Type, &switch_places) ||
+        parse_all(functions, switches, parse_reader) < 0 || parse_all(places, switch_places, parse_load) < 0) {
         return NULL;
     }
-    Py_ssize_t n = PyTuple_GET_SIZE(functions), n_more = PyTuple_GET_SIZE(switches);
-    if (n + n_more + 2 > MAX_STATE) {
-        return PyErr_Format(PyExc_ValueError, "at most %d readers", MAX_STATE - 2);
-    }
-    for (Py_ssize_t i = 0; i < n + n_more; i++) {
-        PyObject *reader = i < n ? PyTuple_GET_ITEM(functions, i) : PyTuple_GET_ITEM(switches, i - n);
-        if (parse_reader(reader, &readers[i]) < 0) {
-            return NULL;
-        }
+    n_readers = (int)PyTuple_GET_SIZE(functions);
+    n_switch_readers = (int)PyTuple_GET_SIZE(switches);
+    n_loads = (int)PyTuple_GET_SIZE(places);
+    n_switch_loads = (int)PyTuple_GET_SIZE(switch_places);
+    if (2 + n_readers + n_switch_readers + n_loads + n_switch_loads > MAX_STATE) {
+        return PyErr_Format(PyExc_ValueError, "at most %d words", MAX_STATE);
     }
     char *copy = strdup(name);
     if (copy == NULL) {
@@ -259,8 +300,7 @@ module_set_state_readers(PyObject *module, PyObject *given)
     keys_library = (void *)(uintptr_t)library;
     autocast_mask = mask;
     autocast_off = off;
-    n_readers = (int)n;
-    n_switches = (int)n_more;
+    is_known = 1;
     Py_RETURN_NONE;
 }
 
@@ -298,6 +338,6 @@ module_state_words(PyObject *module, PyObject *unused)
     (void)module;
     (void)unused;
     uint64_t words[MAX_STATE];
-    int n = torch_state_read(words, n_switches > 0);
+    int n = torch_state_read(words, 1);
     return n > 0 ? numbers((int64_t *)words, n) : Py_NewRef(Py_None);
 }

@@ -153,11 +153,13 @@ class Switch(NamedTuple):
     name: str  # as users know it
     ask: Callable[[], Any]
     method: str  # of ATen's context, which tells the same
-    arguments: tuple[int, ...] = ()
+    arguments: tuple[int, ...] = ()  # device and operation, as ATen numbers them
 
 
 fp32_precision = torch._C._get_fp32_precision_getter
+set_fp32_precision = torch._C._set_fp32_precision_setter
 sdp_priority_order = torch._C._get_sdp_priority_order
+set_sdp_priority_order = torch._C._set_sdp_priority_order
 
 
 def _precisions() -> Iterator[Switch]:
@@ -241,52 +243,45 @@ def thread_keys() -> tuple[int, bytes]:
     return library._handle, name.encode()
 
 
+def _at(library: ctypes.CDLL, name: str) -> int:
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+
+
+def context_address() -> int:
+    """Of the object in which ATen keeps its settings."""
+    return ctypes.CFUNCTYPE(ctypes.c_void_p)(_at(_library("libtorch_cpu.so"), "_ZN2at13globalContextEv"))() or 0
+
+
 def state_functions() -> tuple[tuple[int, int, int, int, int, bool], ...]:
     """torch's functions that say what `torch_state_checks` ask for, for C to call.
 
     Each is (address, first argument, two more arguments, mask of the result, whether it refers to a vector). None of
-    them can raise.
+    them can raise. What becomes of float32 isn't among them.
     """
     c10, cpu = _library("libc10.so"), _library("libtorch_cpu.so")
-
-    def at(library: ctypes.CDLL, name: str) -> int:
-        return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
-
-    context = ctypes.CFUNCTYPE(ctypes.c_void_p)(at(cpu, "_ZN2at13globalContextEv"))() or 0
-    byte, word, cuda, matmul = 0xFF, 0xFFFFFFFF, 1, 3
+    byte, word, context = 0xFF, 0xFFFFFFFF, context_address()
     of_context = (
-        ("23deterministicAlgorithmsEv", 0, 0),
-        ("31deterministicAlgorithmsWarnOnlyEv", 0, 0),
-        ("24allowFP16ReductionCuBLASEv", 0, 0),
-        ("24allowBF16ReductionCuBLASEv", 0, 0),
-        ("16float32PrecisionENS_14Float32BackendENS_9Float32OpE", cuda, matmul),
-    )
+        "23deterministicAlgorithms", "31deterministicAlgorithmsWarnOnly", "24allowFP16ReductionCuBLAS",
+        "24allowBF16ReductionCuBLAS",
+    )  # fmt: skip
     return (
-        (at(c10, "_ZN3c108GradMode10is_enabledEv"), 0, 0, 0, byte, False),
-        (at(c10, "_ZN3c1013InferenceMode10is_enabledEv"), 0, 0, 0, byte, False),
-        (at(c10, "_ZN3c1017get_default_dtypeEv"), 0, 0, 0, 0xFFFF, False),
-        (at(c10, "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv"), 0, 0, 0, word, False),
-        (at(cpu, "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv"), 0, 0, 0, word, False),
-        (at(cpu, "_ZN2at4impl22PythonTorchFunctionTLS18get_disabled_stateEv"), 0, 0, 0, word, False),
-        (at(cpu, "_ZN2at9functorch20getDynamicLayerStackEv"), 0, 0, 0, 2**64 - 1, True),
-        (at(cpu, "_ZN2at15get_num_threadsEv"), 0, 0, 0, word, False),
-        *((at(cpu, f"_ZNK2at7Context{name}"), context, a, b, byte, False) for name, a, b in of_context),
+        (_at(c10, "_ZN3c108GradMode10is_enabledEv"), 0, 0, 0, byte, False),
+        (_at(c10, "_ZN3c1013InferenceMode10is_enabledEv"), 0, 0, 0, byte, False),
+        (_at(c10, "_ZN3c1017get_default_dtypeEv"), 0, 0, 0, 0xFFFF, False),
+        (_at(c10, "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv"), 0, 0, 0, word, False),
+        (_at(cpu, "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv"), 0, 0, 0, word, False),
+        (_at(cpu, "_ZN2at4impl22PythonTorchFunctionTLS18get_disabled_stateEv"), 0, 0, 0, word, False),
+        (_at(cpu, "_ZN2at9functorch20getDynamicLayerStackEv"), 0, 0, 0, 2**64 - 1, True),
+        (_at(cpu, "_ZN2at15get_num_threadsEv"), 0, 0, 0, word, False),
+        *((_at(cpu, f"_ZNK2at7Context{name}Ev"), context, 0, 0, byte, False) for name in of_context),
     )
 
 
 def switch_functions() -> tuple[tuple[int, int, int, int, int, bool], ...]:
-    """As `state_functions`, what tells of `SWITCHES`."""
-    cpu = _library("libtorch_cpu.so")
-    context = (
-        ctypes.CFUNCTYPE(ctypes.c_void_p)(ctypes.cast(cpu._ZN2at13globalContextEv, ctypes.c_void_p).value or 0)() or 0
-    )
-    found = []
-    for switch in SWITCHES:
-        kinds = "NS_14Float32BackendENS_9Float32OpE" if switch.arguments else "v"
-        method = getattr(cpu, f"_ZNK2at7Context{len(switch.method)}{switch.method}E{kinds}")
-        first, second = switch.arguments or (0, 0)
-        found.append((ctypes.cast(method, ctypes.c_void_p).value or 0, context, first, second, 0xFF, False))
-    return tuple(found)
+    """As `state_functions`, what tells of those among `SWITCHES` that have no arguments."""
+    cpu, context = _library("libtorch_cpu.so"), context_address()
+    names = [f"_ZNK2at7Context{len(switch.method)}{switch.method}Ev" for switch in SWITCHES if not switch.arguments]
+    return tuple((_at(cpu, name), context, 0, 0, 0xFF, False) for name in names)
 
 
 # --- backends -----------------------------------------------------------------------------------------------------

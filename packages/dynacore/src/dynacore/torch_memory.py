@@ -7,9 +7,13 @@ these, and every kind of change must then be seen. Where anything is odd nothing
 
 from __future__ import annotations
 
+import abc
 import ctypes
 import functools
 import operator
+import platform
+import struct
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -20,9 +24,13 @@ from .torch_api import (
     SWITCHES,
     InferenceMode,
     body_address,
+    context_address,
+    sdp_priority_order,
     set_conj,
+    set_fp32_precision,
     set_grad_enabled,
     set_neg,
+    set_sdp_priority_order,
     state_functions,
     switch_functions,
     thread_keys,
@@ -42,6 +50,20 @@ AUTOCAST_TYPES = ("cpu", "cuda", "xpu", "mps", "hpu", "xla", "ipu", "maia", "mti
 """Types of devices that torch has an autocast for, in one build or another."""
 PRECISIONS = ("none", "ieee", "tf32", "bf16")
 """As torch numbers them."""
+CONTEXT = 256
+"""Words of the object that ATen keeps its settings in that are looked at."""
+FLOAT_ONE = 0x3F800000
+"""How full a hash table of the C++ library may become, as it says itself."""
+LOADS = {b"\x0f\xb6\x87": (1, True), b"\x0f\xb6\x05": (1, False), b"\x0f\xb7\x05": (2, False)}
+"""Instructions of x86-64 that load the result of a function: how many bytes, and whether the four bytes behind count
+from the function's argument or from the next instruction."""
+ENTRY, RETURN = b"\xf3\x0f\x1e\xfa", b"\xc3"
+"""What functions may begin with, where jumps are checked, and what they end with."""
+TOLD: set[Callable[[], Any]] = set()
+"""What else is told by the words that are read as torch's state."""
+
+Load = tuple[int, int]
+"""Address of a word, and which of its bits count."""
 
 
 empty, zeros = (functools.partial(make, device="cpu") for make in (torch.empty, torch.zeros))
@@ -225,21 +247,141 @@ def find_tensors() -> bool:
     return True
 
 
+def memory(address: int, size: int) -> bytes:
+    """Bytes of memory, of which nobody knows whether they are there: OSError if not."""
+    with open("/proc/self/mem", "rb", buffering=0) as file:
+        file.seek(address)
+        return file.read(size)
+
+
+def load(place: int, size: int) -> Load:
+    """The word that these bytes lie in."""
+    if place % WORD + size > WORD:
+        raise Unknown("bytes of two words")
+    return place & -WORD, ((1 << 8 * size) - 1) << place % WORD * 8
+
+
+def load_of(function: tuple[int, int, int, int, int, bool]) -> Load | None:
+    """The word that the function returns, where all that it does is to load it."""
+    address, this, *_ = function
+    code = memory(address, 16)
+    if code.startswith(ENTRY):
+        address, code = address + len(ENTRY), code[len(ENTRY) :]
+    kind = LOADS.get(code[:3]) if platform.machine() == "x86_64" else None
+    if kind is None or code[7:8] != RETURN:
+        return None
+    size, from_argument = kind
+    base = this if from_argument else address + 7
+    return load(base + int.from_bytes(code[3:7], "little", signed=True), size)
+
+
+def loads_and_calls(functions: Iterable[tuple[int, int, int, int, int, bool]]) -> tuple[list[Load], list[tuple]]:
+    """What of it can be read without a call, and what can't."""
+    found = [(load_of(function), function) for function in functions]
+    return [place for place, _ in found if place is not None], [call for place, call in found if place is None]
+
+
+def merged(loads: Iterable[Load]) -> tuple[Load, ...]:
+    """Each word once."""
+    masks: dict[int, int] = {}
+    for address, mask in loads:
+        masks[address] = masks.get(address, 0) | mask
+    return tuple(sorted(masks.items()))
+
+
+def table_at(header: Sequence[int]) -> dict[tuple[int, int], int] | None:
+    """Where the hash table that may begin with these words keeps the value of each key, which is two numbers."""
+    _, buckets, node, count, factor = header
+    if factor & 0xFFFFFFFF != FLOAT_ONE or not 0 < count <= min(buckets, 64):
+        return None
+    places: dict[tuple[int, int], int] = {}
+    try:
+        while node and len(places) < count:
+            following, device, operation = struct.unpack("<QII", memory(node, 16))
+            places[device, operation] = node + 16
+            node = following
+    except OSError:
+        return None
+    return places if not node and len(places) == count else None
+
+
+def find_precisions(context: int) -> list[Load]:
+    """Where it stands what becomes of float32, for each kind of device and operation."""
+    values = struct.unpack(f"<{CONTEXT}Q", memory(context, CONTEXT * WORD))
+    tables = [table for i in range(CONTEXT - 4) if (table := table_at(values[i : i + 5]))]
+    switches = {switch.arguments: switch for switch in SWITCHES if switch.arguments}
+    places = tables[only((i for i, table in enumerate(tables) if switches.keys() <= table.keys()), "precisions")]
+
+    def number(key: tuple[int, ...]) -> int:
+        return int.from_bytes(memory(places[key], 4), "little")  # type: ignore[index]
+
+    for key, switch in switches.items():
+        device, operation = switch.ask.args  # type: ignore[attr-defined]
+        was = number(key)
+        if was < len(PRECISIONS):  # others can't be set again
+            set_fp32_precision(device, operation, PRECISIONS[was == 0])
+            now = number(key)
+            set_fp32_precision(device, operation, PRECISIONS[was])
+            if now != (was == 0) or number(key) != was:
+                raise Unknown("precisions")
+    return [load(place, 4) for place in places.values()]
+
+
+def find_priorities(context: int) -> list[Load]:
+    """Where the order of attention's kernels stands."""
+    order = sdp_priority_order()
+
+    def integers() -> tuple[int, ...]:
+        return struct.unpack(f"<{CONTEXT * 2}i", memory(context, CONTEXT * WORD))
+
+    at = place_of_sequence(integers(), order)
+    try:
+        set_sdp_priority_order(order[::-1])
+        if list(integers()[at : at + len(order)]) != order[::-1]:
+            raise Unknown("order of kernels")
+    finally:
+        set_sdp_priority_order(order)
+    return [load(context + 4 * (at + i), 4) for i in range(len(order))]
+
+
+def find_token() -> Load:
+    """Where the number stands that changes when an abstract class registers another."""
+    module_state = ctypes.pythonapi.PyModule_GetState
+    module_state.restype, module_state.argtypes = ctypes.c_void_p, [ctypes.py_object]
+    state = module_state(sys.modules["_abc"]) or 0
+    before, was = words(state, 2), abc.get_cache_token()
+    abc.ABCMeta("Abstract", (), {}).register(Unknown)
+    after, now = words(state, 2), abc.get_cache_token()
+    place = only((i for i in range(2) if (before[i], after[i]) == (was, now) and was != now), "token")
+    return state + WORD * place, 2**64 - 1
+
+
 def find_state() -> bool:
     """Let the extension read torch's state, if all is as expected."""
+    TOLD.clear()
     try:
         library, name = thread_keys()
-        functions = state_functions()
-        switches = switch_functions()
-        _C.set_state_readers((library, name, 0, 0, functions, switches))
+        context = context_address()
+        loads, functions = loads_and_calls(state_functions())
+        switch_loads, switches = loads_and_calls(switch_functions())
+        places = merged([*loads, *find_precisions(context), find_token()])
+        switch_places = merged([*switch_loads, *find_priorities(context)])
+        readers = (tuple(functions), tuple(switches), places, switch_places)
+        _C.set_state_readers((library, name, 0, 0, *readers))
         pairs = [keys_of_autocast(device) for device in AUTOCAST_TYPES]
         mask, off = (functools.reduce(operator.or_, some) for some in zip(*pairs, strict=True))
-        _C.set_state_readers((library, name, mask, off, functions, switches))
+        _C.set_state_readers((library, name, mask, off, *readers))
         check_state()
     except Exception:
         _C.set_state_readers(None)
         return False
+    TOLD.update((sdp_priority_order, abc.get_cache_token))
     return True
+
+
+def check_of(function: Callable[[], Any], kind: str) -> str:
+    """The check that holds what the function tells to its value: `kind` where that is among what is read."""
+    return kind if function in TOLD else "call0_is"
 
 
 def keys_of_autocast(device: str) -> tuple[int, int]:
@@ -258,11 +400,6 @@ def keys_of_autocast(device: str) -> tuple[int, int]:
     return off[1] ^ on[1], off[1] & (off[1] ^ on[1])
 
 
-def as_word(value: Any) -> int:
-    """The word that stands for a switch's value."""
-    return PRECISIONS.index(value) if type(value) is str else int(value)
-
-
 def check_state() -> None:
     """Raise `Unknown` unless what is read follows what this thread sets."""
     autocast = [torch.is_autocast_enabled(device) for device in ("cpu", "cuda")]
@@ -277,8 +414,5 @@ def check_state() -> None:
     set_grad_enabled(grad)
     with InferenceMode(not torch.is_inference_mode_enabled()):
         inference = _C.state_words()
-    switches = [as_word(switch.ask()) for switch in SWITCHES]
-    if list(before[-len(switches) :]) != switches:
-        raise Unknown("switches")
     if len({before, other, inference}) != 3 or _C.state_words() != before or torch.get_num_threads() not in before[2:]:
         raise Unknown("state")

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from .. import torch_memory
 from ..sources import Source
 from ..torch_api import (
     SWITCHES,
@@ -159,4 +160,5 @@ def rely_on_switches(root: Source, graph: torch.fx.GraphModule) -> None:
     for node in graph.graph.nodes:
         ask = SWITCHES_OF.get(node.target if isinstance(node.target, str) else ops.name_of(node.target))
         if ask is not None:
-            root.checks.setdefault(("switch", ask.__name__), ("call0_is", (ask, ask())))
+            kind = torch_memory.check_of(sdp_priority_order if ask is sdp_priorities else ask, "switch")
+            root.checks.setdefault(("switch", ask.__name__), (kind, (ask, ask())))

@@ -7,6 +7,7 @@ import functools
 import types
 from typing import Any
 
+from .. import torch_memory
 from .._C import attribute_slots
 from ..library.folding import SPECIAL_METHODS
 from ..library.registry import RULES, STANDS_FOR
@@ -109,8 +110,8 @@ class Attributes:
 
     def check_registered(self) -> None:
         """Guard that no abstract class registers another class from now on."""
-        token = abc.get_cache_token()
-        self.root.checks.setdefault(("call0_is", "abc"), ("call0_is", (abc.get_cache_token, token)))
+        check = torch_memory.check_of(abc.get_cache_token, "state"), (abc.get_cache_token, abc.get_cache_token())
+        self.root.checks.setdefault(("call0_is", "abc"), check)
 
     def mro_fact(self, source: Any, name: str, found: Any) -> None:
         """Guard that a class's attribute is this very object."""

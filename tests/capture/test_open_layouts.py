@@ -89,6 +89,10 @@ OPERATIONS = {
         x[0, 0] @ torch.ones(8, 3),
         torch.dot(x[0, 0], x[0, 1]),
     ),
+    "sums of products": lambda x: (
+        x.baddbmm(batch1=x @ torch.ones(8, 3), batch2=torch.ones(x.shape[0], 3, 8), beta=1.0, alpha=0.5),
+        torch.addmm(x[0], mat1=x[0], mat2=torch.ones(8, 8)),
+    ),
     "einsum": lambda x: (
         torch.einsum("bld,bmd->blm", x, x),
         torch.einsum("...d,de->...e", x, torch.ones(8, 3)),

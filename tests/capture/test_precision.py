@@ -187,8 +187,50 @@ FLOATS = {
     "activations": lambda x, s: F.leaky_relu(x, s) + F.elu(x, s) + F.softplus(x, s) + F.hardtanh(x, -s, s),
     "norm": lambda x, s: F.layer_norm(x, (4,), eps=s) + F.normalize(x[None], eps=s)[0],
     "integers": lambda x, s: (x.long() * s, x.long() + s, x.long() ** s, x % s, x // s),
+    "written": lambda x, s: (filled(x, s), F.pad(x, (1, 1), value=s), x.index_fill(0, torch.tensor(0), s)),
+    "norms": lambda x, s: (x.norm(1 + s), torch.cdist(x[None], x[None], 1 + s), torch.renorm(x[None], 2, 0, s)),
+    "statistics": lambda x, s: (F.batch_norm(x[None].t(), None, None, training=True, eps=s), x.isclose(x, s)),
+    "losses": lambda x, s: (
+        F.cross_entropy(x[None], torch.tensor([1]), label_smoothing=s / 9),
+        F.triplet_margin_loss(x[None], x[None] * 2, x[None] * 3, margin=s),
+        F.hinge_embedding_loss(x, x.sign(), margin=s),
+    ),
+    "attention": lambda x, s: F.scaled_dot_product_attention(*(x.view(1, 1, 2, 2),) * 3, scale=s),
+    "lists": lambda x, s: torch._foreach_mul([x, x + 1], s),
     "computed": lambda x, s: (x * (s * 2 + 1), f"{s}", max(s, 0.25), -s),
 }
+
+
+def filled(x, s):
+    y = x.clone()
+    y[0], y[1:2] = s, s
+    y[y > 1] = s
+    return y
+
+
+RANDOM = {
+    "dropout": lambda x, p: F.dropout(x, p),
+    "channels": lambda x, p: (F.dropout1d(x.view(1, 4, 1), p), F.alpha_dropout(x, p, training=True)),
+    "attention": lambda x, p: F.scaled_dot_product_attention(*(x.view(1, 1, 2, 2),) * 3, dropout_p=p),
+    "drawn": lambda x, p: (torch.bernoulli(x, p=p), torch.normal(p, p, (3,)), x.clone().normal_(p, std=p)),
+}
+
+
+@pytest.mark.parametrize("program", RANDOM.values(), ids=RANDOM)
+def test_a_probability_that_changes_every_call(captures, program):
+    """Where it is 0 or 1, some operations do something else: the tensor itself comes back."""
+    fast = compiled(program)
+
+    def agrees(p):
+        torch.manual_seed(0)
+        plain = program(X, p)
+        torch.manual_seed(0)
+        return difference(fast(X, p), plain) is None
+
+    assert all(agrees(p / 10) for p in range(1, 9))
+    assert captures.new() == 2
+    assert all(agrees(p) for p in (0.0, 1.0, 0.5, 0.0))
+    assert captures.new() <= 2
 
 
 @pytest.mark.parametrize("program", FLOATS.values(), ids=FLOATS)

@@ -211,8 +211,10 @@ def test_one_graph_where_nothing_depends_on_the_size(program, most):
         lambda x: x.t().cumsum(0).sort(0),
         lambda x: x.masked_fill(x.t().t() > 2, 0.0),
         lambda x: torch.tensordot(x, x, dims=([1], [1])),
+        lambda x: torch.matrix_exp(x @ x.t() / 50),
+        lambda x: torch.diagflat(x),
     ],
-    ids=["topk", "einsum", "full_like", "unfold", "scale", "size", "linspace", "sort", "masked_fill", "tensordot"],
+    ids="topk einsum full_like unfold scale size linspace sort masked_fill tensordot exp diagflat".split(),
 )
 def test_operations_without_a_rule_of_their_own(program):
     run = Compiled(program, dynamic=True)
@@ -427,6 +429,57 @@ def test_torch_check_is_a_condition():
         run(torch.ones(n))
     assert len(run.graphs) == 1
     run(torch.ones(2))
+
+
+def many_keys(x):
+    n, found = x.shape[0], {3: 0, "x": 1}
+    found[n] = 1
+    found[n, 2] = x + 1
+    found[x.shape] = found.pop(n) + n
+    return found, (n, 2) in found, n in found, list(found), n in {2, 3}, {5: 4}.get(n, 0)
+
+
+def from_outside(x):
+    return x * TABLE.get(x.shape[0], 1)
+
+
+TABLE = {5: 2, 7: 3, "other": 4}
+
+
+@pytest.mark.parametrize(("program", "most"), [(many_keys, 4), (from_outside, 3)])
+def test_sizes_as_keys_need_a_graph_for_each_key_that_they_equal(program, most):
+    run = Compiled(program, dynamic=True)
+    for n in (9, 8, 5, 3, 7, 2, 30, 4, 12, 5, 6, 10, 11):
+        run(torch.ones(n))
+    assert len(run.graphs) <= most
+
+
+def test_two_sizes_as_keys():
+    def program(x, y):
+        found = {x.shape[0]: 1}
+        found[y.shape[0]] = 2
+        found[4] = 3
+        return x + 1, found
+
+    run = Compiled(program, dynamic=True)
+    for n, m in ((5, 6), (6, 5), (7, 7), (4, 9), (9, 4), (8, 8), (4, 4), (2, 9)):
+        run(torch.ones(n), torch.ones(m))
+    assert len(run.graphs) <= 5
+
+
+def texts(x):
+    n, half = x.shape[0], x.shape[0] / 2
+    return (
+        f"{x.shape} {n:>4}", str([n, {"{n}": half}]), repr((n, x.shape)), "%d of %5.1f, %s" % (n, half, n),
+        "{:04d} {} {half}".format(n, True, half=half), "n = " + str(n) + "!", x + 1,
+    )  # fmt: skip
+
+
+def test_texts_of_sizes():
+    run = Compiled(texts, dynamic=True)
+    for n in (9, 8, 5, 3, 7, 2, 30):
+        run(torch.ones(n, 2))
+    assert len(run.graphs) == 1
 
 
 def test_the_log_tells_of_sizes(caplog):

@@ -7,7 +7,10 @@ from hypothesis import strategies as st
 
 from dynacore.objects.integers import Integers, constant, key_of, value_of
 
-OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod}
+OPERATORS = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+    "min": min, "max": max,
+}  # fmt: skip
 COMPARISONS = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
@@ -54,7 +57,7 @@ def worth(integers, found, values):
             if atom in composed:
                 symbol, left, right = composed[atom]
                 parts = worth(integers, dict(left), values), worth(integers, dict(right), values)
-                if parts[1] == 0:
+                if parts[1] == 0 and symbol in ("//", "%"):
                     raise Undefined
                 factor *= OPERATORS[symbol](*parts)
             else:
@@ -119,6 +122,17 @@ def test_equal_expressions_have_one_form():
     assert integers.combine("//", product, eight) == integers.combine("*", a, b)
     assert value_of(integers.combine("%", product, eight)) == 0
     assert value_of(integers.combine("-", product, product)) == 0
+
+
+def test_the_smaller_and_the_larger_of_two_numbers():
+    integers = Integers()
+    a, one, nothing = {(integers.atom(0),): 1}, constant(1), constant(0)
+    first = integers.combine("min", a, one)
+    assert first == integers.combine("min", one, a) and value_of(first) is None
+    rest = integers.combine("-", a, first)
+    assert integers.compare(">=", rest, nothing) is True and integers.compare("<=", first, one) is True
+    assert integers.combine("max", a, nothing) == a
+    assert integers.lower(integers.combine("max", integers.combine("-", a, constant(5)), one)) == 1
 
 
 def test_bounds_and_equalities_decide():

@@ -6,7 +6,22 @@ from hypothesis import strategies as st
 
 from dynacore import _C
 from dynacore.guards import spec, twin
-from dynacore.guards.relations import ADD, CONST, DIV, EQ, LOAD, LT, MOD, MUL, SUB, Program, is_program, program
+from dynacore.guards.relations import (
+    ADD,
+    CONST,
+    DIV,
+    EQ,
+    LOAD,
+    LT,
+    MAX,
+    MIN,
+    MOD,
+    MUL,
+    SUB,
+    Program,
+    is_program,
+    program,
+)
 from dynacore.sources import Source
 from dynacore.values import Const, Host
 
@@ -38,7 +53,7 @@ def programs(draw):
             steps += draw(st.one_of(st.tuples(st.just(LOAD), st.integers(0, 2)), st.tuples(st.just(CONST), NUMBERS)))
             depth += 1
         else:
-            steps += (draw(st.integers(ADD, ADD + 8)), 0)
+            steps += (draw(st.integers(ADD, ADD + 10)), 0)
             depth -= 1
     return tuple(steps + [ADD, 0] * (depth - 1))
 
@@ -66,6 +81,8 @@ def test_c_and_its_twin_agree(steps, objects):
         ((LOAD, 0, CONST, 3, MOD, 0, CONST, 1, EQ, 0), [-5], True),
         ((LOAD, 0, CONST, 3, DIV, 0, CONST, -2, EQ, 0), [-5], True),
         ((LOAD, 0, CONST, 2**62, LT, 0), [2**64], False),
+        ((LOAD, 0, LOAD, 1, MIN, 0, CONST, -3, EQ, 0), [5, -3], True),
+        ((LOAD, 0, LOAD, 1, MAX, 0, CONST, -3, EQ, 0), [5, -3], False),
     ],
 )
 def test_edges(steps, objects, holds):
@@ -75,7 +92,7 @@ def test_edges(steps, objects, holds):
 
 
 @pytest.mark.parametrize(
-    "steps", [(), (LOAD,), (LOAD, 3), (ADD, 0), (LOAD, 0, LOAD, 0), (11, 0), (CONST, 2**63), (LOAD, 0) * 40]
+    "steps", [(), (LOAD,), (LOAD, 3), (ADD, 0), (LOAD, 0, LOAD, 0), (13, 0), (CONST, 2**63), (LOAD, 0) * 40]
 )
 def test_malformed_programs_are_refused(steps):
     assert not is_program(steps, 1)
@@ -96,5 +113,7 @@ def test_text_is_what_a_user_would_write():
     assert made.text == "n * m > 3"
     assert [str(source) for source in leaves] == ["m", "n"] or [str(source) for source in leaves] == ["n", "m"]
     assert program(Host(False, None, "({} < {})", (n, m)), False)[0].text == "n >= m"
+    smaller = Host(4, None, "min({}, {})", (n, m))
+    assert program(Host(True, None, "({} < {})", (smaller, Const(5))), True)[0].text == "min(n, m) < 5"
     assert program(total, 24)[0].text == "n * m == 24"
     assert program(Host(3.0, None, "({} / {})", (n, Const(2))), 3.0) is None

@@ -1,7 +1,7 @@
 /* Relations between integers: small postfix programs over the handed objects, evaluated without Python. */
 #include "guards.h"
 
-enum { STEP_LOAD, STEP_CONST, STEP_ADD, STEP_SUB, STEP_MUL, STEP_DIV, STEP_MOD, STEP_LT, STEP_LE, STEP_EQ, STEP_NE, N_STEPS };
+enum { STEP_LOAD, STEP_CONST, STEP_ADD, STEP_SUB, STEP_MUL, STEP_DIV, STEP_MOD, STEP_LT, STEP_LE, STEP_EQ, STEP_NE, STEP_MIN, STEP_MAX, N_STEPS };
 
 #define MAX_STACK 32
 
@@ -122,8 +122,14 @@ applied(int kind, int64_t a, int64_t b, int64_t *result)
     case STEP_EQ:
         *result = a == b;
         return 1;
-    default:
+    case STEP_NE:
         *result = a != b;
+        return 1;
+    case STEP_MIN:
+        *result = a < b ? a : b;
+        return 1;
+    default:
+        *result = a > b ? a : b;
         return 1;
     }
 }

@@ -375,12 +375,15 @@ def aot_autograd(
 
 
 @contextlib.contextmanager
-def unlogged() -> Iterator[None]:
-    """Keep torch from logging the errors of operations on tensors without data: they are answers here."""
+def inferring() -> Iterator[None]:
+    """Torch infers as for its own symbols; errors of operations on tensors without data are answers, and not logged."""
+    from torch._dispatch.python import enable_python_dispatcher
+
     logger = logging.getLogger("torch._subclasses.fake_tensor")
     before, logger.disabled = logger.disabled, True
     try:
-        yield
+        with enable_python_dispatcher():
+            yield
     finally:
         logger.disabled = before
 

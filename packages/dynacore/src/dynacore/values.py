@@ -84,6 +84,13 @@ class Opaque(Value):
         return type(self.obj)
 
 
+#: how an expression over two numbers is written, by its operator
+TEXT_OF = {
+    **{symbol: f"({{}} {symbol} {{}})" for symbol in "+ - * / // % ** << >> & | ^ < <= > >= == !=".split()},
+    "min": "min({}, {})", "max": "max({}, {})",
+}  # fmt: skip
+SYMBOL_OF = {text: symbol for symbol, text in TEXT_OF.items()}
+
 #: the `call` of a scalar that an operation of the graph gives
 IN_GRAPH = -1
 
@@ -114,6 +121,11 @@ class Host(Value):
         self.depth = 0  # nested operators
         self.form: Any = None  # of an int, once asked for: see `objects.integers`
         self.node = None  # the graph's placeholder, once an operation used it
+
+    @property
+    def symbol(self) -> str:
+        """The operator of an expression over two numbers; an empty string for others."""
+        return SYMBOL_OF.get(self.text, "")
 
     @property
     def guardable(self) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from ..objects.number_functions import ALWAYS, FINITE
 from ..reasons import Break
 from ..torch_types import device_types, is_plain
 from ..values import Const, DictObj, Host, Known, ListObj, SliceObj, Tensor, TupleObj, Value
@@ -21,14 +22,47 @@ OPEN_SCALARS = frozenset(
     "__iadd__ __isub__ __imul__ __itruediv__ "
     "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ add_ sub_ mul_ div_".split()
 )
-#: operations whose result has the same metadata for every float among their arguments
-OPEN_FLOATS = OPEN_SCALARS | frozenset(
-    "pow __pow__ __rpow__ pow_ float_power fmod remainder mod __mod__ floordiv floor_divide __floordiv__ "
-    "clamp clip clamp_ clip_ clamp_min clamp_max masked_fill masked_fill_ where fill fill_ full full_like new_full "
-    "tensor scalar_tensor lerp lerp_ addcmul addcmul_ addcdiv addcdiv_ add sub rsub "
-    "layer_norm rms_norm linspace huber_loss smooth_l1_loss normalize addmm baddbmm addmv new_tensor _threshold "
-    "leaky_relu elu celu softplus threshold hardtanh hardshrink softshrink nan_to_num".split()
-)
+#: conditions under which a float may stay open (see `number_functions`); a random operation that raises isn't run again
+PART, SHARE, NOT_NEGATIVE, POSITIVE = "0 < {0} < 1", "0 <= {0} <= 1", "0 <= {0} < inf", "0 < {0} < inf"
+
+
+def open_floats() -> dict[str, dict[Any, str]]:
+    """For each operation the arguments, by position and name, that may be any float that meets the condition.
+
+    The result has the same metadata for all of them. Under None stand all arguments not named, and what is in them.
+    """
+    everywhere = OPEN_SCALARS | frozenset(
+        "pow __pow__ __rpow__ pow_ float_power fmod remainder mod __mod__ floordiv floor_divide __floordiv__ "
+        "clamp clip clamp_ clip_ clamp_min clamp_max masked_fill masked_fill_ where fill fill_ full full_like new_full "
+        "tensor scalar_tensor lerp lerp_ addcmul addcmul_ addcdiv addcdiv_ "
+        "layer_norm rms_norm linspace huber_loss smooth_l1_loss normalize addmm baddbmm addmv new_tensor _threshold "
+        "leaky_relu elu celu softplus threshold hardtanh hardshrink softshrink nan_to_num clamp_min_ clamp_max_ "
+        "addr addbmm index_add index_fill pad constant_pad_nd setitem __setitem__ copysign "
+        "xlogy xlog1py special_xlogy special_xlog1py "
+        "batch_norm instance_norm group_norm local_response_norm cosine_similarity cross_entropy "
+        "triplet_margin_loss margin_ranking_loss hinge_embedding_loss cosine_embedding_loss multi_margin_loss "
+        "gaussian_nll_loss poisson_nll_loss norm linalg_vector_norm renorm dist cdist pdist pairwise_distance "
+        "lp_pool1d lp_pool2d quantile nanquantile logit isclose logspace histc "
+        "_foreach_add _foreach_sub _foreach_mul _foreach_div _foreach_pow _foreach_lerp _foreach_addcmul "
+        "_foreach_addcdiv _foreach_add_ _foreach_sub_ _foreach_mul_ _foreach_div_ _foreach_pow_ _foreach_lerp_ "
+        "_foreach_addcmul_ _foreach_addcdiv_".split()
+    )
+    drop = "dropout dropout_ dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout"
+    return {
+        **{name: {None: ALWAYS} for name in everywhere},
+        **{name: {1: PART, "p": PART} for name in drop.split()},
+        "scaled_dot_product_attention": {4: PART, "dropout_p": PART, "scale": ALWAYS},
+        "gumbel_softmax": {1: ALWAYS, "tau": ALWAYS},
+        "native_dropout": {1: PART, "p": PART},
+        "bernoulli": {1: SHARE, "p": SHARE},
+        "bernoulli_": {1: SHARE, "p": SHARE},
+        "exponential_": {1: POSITIVE, "lambd": POSITIVE},
+        "normal_": {1: FINITE, "mean": FINITE, 2: NOT_NEGATIVE, "std": NOT_NEGATIVE},
+        "normal": {0: FINITE, "mean": FINITE, 1: NOT_NEGATIVE, "std": NOT_NEGATIVE},
+    }
+
+
+OPEN_FLOATS = open_floats()
 PASSED_AS_THEY_ARE = (*device_types(), type(None), type(Ellipsis))
 
 
@@ -54,13 +88,13 @@ class Arguments:
         self.hosts: dict[int, Any] = {}  # id of an open number -> the constant that it is taken for
         self.open: set[int] = set()  # ids of ints that stay open if a rule follows them
         open_ = name in OPEN_SCALARS and not kwvalues and any(accepts_scalar(value) for value in values)
-        self.args = [v.example if open_ and is_open(v) else self.stand_in(v) for v in values]
-        self.kwargs = {key: self.stand_in(value) for key, value in kwvalues.items()}
+        self.args = [v.example if open_ and is_open(v) else self.stand_in(v, at) for at, v in enumerate(values)]
+        self.kwargs = {key: self.stand_in(value, key) for key, value in kwvalues.items()}
         self.by_fake = {id(tensor.fake): tensor for tensor in self.tensors}
         self.before = [fingerprint(tensor.fake) for tensor in self.tensors]
 
-    def stand_in(self, value: Value) -> Any:
-        """The object that takes `value`'s place during inference."""
+    def stand_in(self, value: Value, place: int | str | None = None) -> Any:
+        """The object that takes `value`'s place during inference; `place` says which argument it is."""
         kind = type(value)
         if kind is Tensor:
             if not is_plain(value.cls):
@@ -70,7 +104,7 @@ class Arguments:
         if kind is Const:
             return number(value.value)
         if kind is Host:
-            return self.number_in(value)
+            return self.number_in(value, place)
         if kind is Known:
             if isinstance(value.obj, type) and value.obj in DTYPES:
                 return DTYPES[value.obj]
@@ -88,15 +122,18 @@ class Arguments:
             return {self.graph.m.constant_of(k): self.stand_in(v) for k, v in self.graph.m.d_items(value)}
         raise Break("graph-input", f"{self.name} of {value.cls.__name__}")
 
-    def number_in(self, value: Host) -> Any:
+    def number_in(self, value: Host, place: int | str | None) -> Any:
         """An open number during inference."""
         if value.cls is int:
             now = self.graph.m.settled(value)
             if type(now) is Host:
                 self.open.add(id(value))
                 return value.example
-        if value.cls is float and self.name in OPEN_FLOATS:
-            return value.example
+        if value.cls is float:
+            places = OPEN_FLOATS.get(self.name, {})
+            condition = places.get(place, places.get(None))
+            if condition is not None and self.graph.m.meets(condition, [value]):
+                return value.example
         constant = self.hosts[id(value)] = self.graph.m.specialise(value).value
         return constant
 

@@ -13,6 +13,7 @@ from torch.fx import Graph as FxGraph
 from torch.fx import GraphModule, Node
 
 from ..config import config
+from ..objects.number_functions import function_of
 from ..reasons import Break
 from ..torch_api import Switch, assert_scalar, graph_module
 from ..torch_types import is_plain
@@ -27,7 +28,7 @@ from .state import TorchState, rely_on_switch
 ARITHMETIC = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
     "%": operator.mod, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
-    "!=": operator.ne,
+    "!=": operator.ne, "min": torch.sym_min, "max": torch.sym_max,
 }  # fmt: skip
 
 
@@ -76,12 +77,12 @@ class Graph:
         now = self.m.settled(value)
         if type(now) is not Host:
             return now.value
-        symbol = now.text[4:-4]
+        function = ARITHMETIC.get(now.symbol) or (function_of(now.text) if now.computed else None)
         followed = now.cls is int or now.computed
-        if now.node is None and followed and now.source is None and symbol in ARITHMETIC:
+        if now.node is None and followed and now.source is None and function is not None:
             operands = [self.number_of(o) if type(o) is Host else o.value for o in now.operands]  # type: ignore[attr-defined]
             if any(isinstance(operand, Node) for operand in operands):
-                now.node = self._append("call_function", ARITHMETIC[symbol], tuple(operands), {})  # type: ignore[assignment]
+                now.node = self._append("call_function", function, tuple(operands), {})  # type: ignore[assignment]
         if now.node is None and now.computed:
             raise Break("host-value-branch", "an expression over what the graph gives")
         return self.node_of(now)
@@ -186,8 +187,8 @@ class Graph:
         m, node = self.m, self.number_of(condition)
         self._append("call_function", assert_scalar, (node, f"not true in this call: {condition.text}"), {})
         a, b = (m.form_of(operand) for operand in condition.operands)
-        if condition.example and a is not None and b is not None and condition.text[4:-4] in ("<", "<=", ">", ">="):
-            m.integers.learn(condition.text[4:-4], a, b, True)
+        if condition.example and a is not None and b is not None and condition.symbol in ("<", "<=", ">", ">="):
+            m.integers.learn(condition.symbol, a, b, True)
 
     def _append(self, op: str, target: Any, args: tuple, kwargs: dict) -> Node:
         node = self.fx.create_node(op, target, args, kwargs)

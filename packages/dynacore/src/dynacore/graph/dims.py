@@ -153,9 +153,8 @@ class Leaves:
         host = value.host if type(value) is Size else value
         if type(host) is not Host:
             return host.value if type(host) is Const else host
-        symbol = host.text[4:-4]
-        if host.source is None and symbol in SYMBOLIC_OPERATORS and host.text == f"({{}} {symbol} {{}})":
-            return (symbol, *map(self.expression, host.operands))
+        if host.source is None and host.symbol in SYMBOLIC_OPERATORS:
+            return (host.symbol, *map(self.expression, host.operands))
         if id(host) not in self._index:
             self._index[id(host)] = len(self.hosts)
             self.hosts.append(host)

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ..torch_api import Symbols, unlogged
+from ..torch_api import Symbols, inferring
 from ..values import DictObj, Host, ListObj, SliceObj, Tensor, TupleObj, Value
 from .arguments import Arguments
 from .dims import Leaves
@@ -51,7 +51,7 @@ def run(call: Arguments, symbols: Symbols, leaves: Leaves, args: list[Any], name
     keywords = {name: made(arg, call.kwargs.get(name), symbols) for name, arg in named.items()}
     if call.kwargs.get("device") is META:
         keywords["device"] = call.tensors[0].device if call.tensors else torch.device("cpu")
-    with symbols.mode, torch.no_grad(), unlogged():
+    with symbols.mode, torch.no_grad(), inferring():
         result = call.target(*given, **keywords)
     sizes = {name: size_of(m, host) for name, host in zip(symbols.names, leaves.hosts, strict=True)}
     found = layouts(result, symbols, sizes)

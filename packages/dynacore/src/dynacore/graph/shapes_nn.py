@@ -66,8 +66,9 @@ def bmm(a: torch.Tensor, b: torch.Tensor) -> Spec:
 
 
 @quick("addmm baddbmm")
-def addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Spec:
+def addmm(bias: torch.Tensor, *factors: torch.Tensor, beta: Any = 1, alpha: Any = 1, **named: torch.Tensor) -> Spec:
     """A matrix product, or a batch of them, added to something."""
+    a, b = (*factors, *[named[name] for name in ("mat1", "mat2", "batch1", "batch2") if name in named])
     need_float(bias, a, b)
     shape, _, dtype = mm(a, b) if a.dim() == 2 else bmm(a, b)
     if broadcast([bias.shape, shape]) != shape:

@@ -207,6 +207,10 @@ def bound(value: Any, size: Any, default: Any) -> Any:
     """One end of a slice, between 0 and the size."""
     if value is None:
         return default
+    if computed(value) or computed(size):
+        if value < 0:
+            return size - size.smaller(-value)
+        return value.smaller(size) if type(value) is Size else size.smaller(value)
     if value < 0:
         value = value + size
         return value if value >= 0 else 0
@@ -221,7 +225,11 @@ def sliced(x: Shaped, dim: int, part: slice) -> Layout:
     if any(type(end) not in (int, Size, type(None)) for end in (part.start, part.stop)):
         raise Declined
     start, stop = bound(part.start, size, 0), bound(part.stop, size, size)
-    length = stop - start if stop >= start else 0
+    length = stop - start
+    if computed(length):
+        length = length.larger(0)
+    elif length < 0:
+        length = 0
     if step > 1:
         length = (length + step - 1) // step
     strides = (*x.strides[:dim], x.strides[dim] * step, *x.strides[dim + 1 :])

@@ -35,6 +35,14 @@ class Size:
         """Whether only the graph's run tells the size."""
         return self.host.computed
 
+    def smaller(self, other: Any) -> Any:
+        """The smaller of this and another size, whichever that turns out to be."""
+        return combined(self.m, "min", self, other)
+
+    def larger(self, other: Any) -> Any:
+        """The larger of this and another size, whichever that turns out to be."""
+        return combined(self.m, "max", self, other)
+
     def surely_equals(self, other: Any) -> bool:
         """Whether this is equal to another size, or an int, whatever the sizes are."""
         value = operand(other)

@@ -14,13 +14,15 @@ from typing import Any
 from ..sources import Source
 from ..values import Const, Host, Value
 
-LOAD, CONST, ADD, SUB, MUL, DIV, MOD, LT, LE, EQ, NE = range(11)
+LOAD, CONST, ADD, SUB, MUL, DIV, MOD, LT, LE, EQ, NE, MIN, MAX = range(13)
 
 FUNCTIONS: dict[int, Callable[[int, int], int]] = {
     ADD: operator.add, SUB: operator.sub, MUL: operator.mul, DIV: operator.floordiv, MOD: operator.mod,
-    LT: operator.lt, LE: operator.le, EQ: operator.eq, NE: operator.ne,
+    LT: operator.lt, LE: operator.le, EQ: operator.eq, NE: operator.ne, MIN: min, MAX: max,
 }  # fmt: skip
-SYMBOLS = {"+": ADD, "-": SUB, "*": MUL, "//": DIV, "%": MOD, "<": LT, "<=": LE, "==": EQ, "!=": NE}
+SYMBOLS = {
+    "+": ADD, "-": SUB, "*": MUL, "//": DIV, "%": MOD, "<": LT, "<=": LE, "==": EQ, "!=": NE, "min": MIN, "max": MAX,
+}  # fmt: skip
 #: comparisons by the one with its operands exchanged
 EXCHANGED = {">": "<", ">=": "<="}
 OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
@@ -64,8 +66,8 @@ class _Writer:
         if type(value) is Host and value.text == "bool({})":
             return self.condition(value.operands[0], outcome)
         if type(value) is Host and value.cls is bool and type(outcome) is bool:
-            symbol = value.text[4:-4]
-            if symbol not in OPPOSITE or value.text != f"({{}} {symbol} {{}})":
+            symbol = value.symbol
+            if symbol not in OPPOSITE:
                 raise Inexpressible
             return self.comparison(symbol if outcome else OPPOSITE[symbol], *value.operands)
         if type(outcome) is int:
@@ -96,12 +98,12 @@ class _Writer:
                 self.leaves.append(value.source)
             self.add(LOAD, self.leaves.index(value.source))
             return str(value.source)
-        symbol = value.text[4:-4]
-        if symbol not in SYMBOLS or value.text != f"({{}} {symbol} {{}})":
+        symbol = value.symbol
+        if symbol not in SYMBOLS:
             raise Inexpressible
         left, right = self.number(value.operands[0]), self.number(value.operands[1])
         self.add(SYMBOLS[symbol])
-        return f"({left} {symbol} {right})"
+        return f"{symbol}({bare(left)}, {bare(right)})" if symbol.isalpha() else f"({left} {symbol} {right})"
 
     def add(self, step: int, operand: int = 0) -> None:
         """Append a step."""
@@ -122,7 +124,7 @@ def is_program(steps: tuple, n_loaded: int) -> bool:
         return False
     depth = 0
     for kind, operand in zip(steps[::2], steps[1::2], strict=True):
-        if not LOAD <= kind <= NE or kind == LOAD and not 0 <= operand < n_loaded:
+        if not LOAD <= kind <= MAX or kind == LOAD and not 0 <= operand < n_loaded:
             return False
         depth += 1 if kind in (LOAD, CONST) else -1
         if not 1 <= depth <= MAX_STACK:

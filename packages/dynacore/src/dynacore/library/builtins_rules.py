@@ -6,6 +6,7 @@ Where all items are constants the real function is called. Otherwise the algorit
 from __future__ import annotations
 
 import types
+from functools import partial, reduce
 from types import FunctionType, MethodDescriptorType, WrapperDescriptorType
 from typing import Any
 
@@ -221,8 +222,7 @@ def extremum(m: Any, function: Any, polyfill: Any, values: tuple[Value, ...], op
         if all(type(value) is Const for value in values):
             return m.fold(function, list(values), {})
         if len({value.cls for value in values}) == 1:
-            example = function(m.example_of(value) for value in values)
-            return m.host(function.__name__ + "(" + ", ".join(["{}"] * len(values)) + ")", values, example)
+            return reduce(partial(m.host_binary, function.__name__), values)
     return m.push_python(polyfill, list(values), options)
 
 

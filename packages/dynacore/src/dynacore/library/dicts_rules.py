@@ -96,8 +96,6 @@ def fill(m: Any, target: DictObj, other: Value | None, named: dict[str, Value], 
         extra = DictObj()
         extra.items = {name: (Const(name), value) for name, value in named.items()}
         return m.push_python(constructors.dict_fill, [target, other or DictObj(), extra, result], {})
-    for key, _ in pairs:
-        m.key_of(key)  # may give up, so before anything changes
     # A dict makes room for another one at once; pairs, and whatever an OrderedDict is given, come one by one.
     merges = type(other) is DictObj and not issubclass(target.cls, OrderedDict)
     if pairs:
@@ -212,9 +210,9 @@ def take(m: Any, target: DictObj, method: Any, place: int) -> Value:
 @rule(OrderedDict.move_to_end)
 def move_to_end(m: Any, self: Value, key: Value, last: Value = TRUE) -> Value:
     target = storage(self)
-    place = m.key_of(key)
+    place = m.d_key(target, key)
     at_end = m.truth(m.settle(last))
-    if m.d_get(target, key) is None:
+    if m.d_get_key(target, place) is None:
         m.throw(KeyError, key)
     m.d_items(target)
     if next(reversed(target.items) if at_end else iter(target.items)) == place:

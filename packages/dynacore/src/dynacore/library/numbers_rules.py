@@ -43,11 +43,6 @@ def float_call(m: Any, *args: Value) -> Any:
         v = args[0]
         if type(v) is Host and v.cls is float:
             return v
-        if type(v) is Host and v.cls is bool:
-            return m.host("float({})", (v,), float(v.example))
-        if type(v) is Host and v.cls is int and abs(v.example) < 2**53:
-            m.require("(abs({}) < 2**53)", (v,), True)
-            return m.host("float({})", (v,), float(v.example))
         if type(v) is Tensor:
             return m.graph.scalar(v, float)
         if type(v) not in (Const, Host, Known):
@@ -73,8 +68,6 @@ def bool_call(m: Any, v: Value = Const(False), /) -> Any:  # noqa: B008
 
 @rule(abs, operator.abs)
 def abs_call(m: Any, v: Value, /) -> Any:
-    if type(v) is Host and v.cls in (int, float):
-        return m.host("abs({})", (v,), abs(v.example))
     if type(v) in (Const, Host):
         return m.fold(abs, [v], {})
     return special(m, v, "__abs__") or m.fold(abs, [v], {})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import re
 import string
 import types
 from types import FunctionType
@@ -45,14 +46,24 @@ def has_fixed_text(cls: type) -> bool:
     return all(getattr(method, "__objclass__", None) in FIXED_TEXT for method in methods)
 
 
-def shown(m: Any, v: Value) -> Any:
-    """The real object whose text is that of `v`; `Break` when Python code or the run decides."""
+#: stands for the first open number in a text, those after it for the others
+MARK = 0x5EED_0F_7E_C7
+
+
+def shown(m: Any, v: Value, numbers: list[Host] | None = None) -> Any:
+    """The real object whose text is that of `v`; `Break` when Python code or the run decides.
+
+    With `numbers`, open ones are put there, and a `MARK` in their place.
+    """
     if isinstance(v, (ListObj, TupleObj)) and v.cls in (list, tuple):
-        return v.cls(shown(m, item) for item in v.items)
+        return v.cls(shown(m, item, numbers) for item in v.items)
     if type(v) is TupleObj and not v.attrs and not in_python(v.cls, "__repr__", "__str__", "__format__"):
-        return v.cls(shown(m, item) for item in v.items)  # torch.Size
+        return v.cls(shown(m, item, numbers) for item in v.items)  # torch.Size
     if type(v) is DictObj and v.cls is dict:
-        return {shown(m, key): shown(m, value) for key, value in m.d_items(v)}
+        return {shown(m, key, numbers): shown(m, value, numbers) for key, value in m.d_items(v)}
+    if type(v) is Host and numbers is not None and m.is_number(v):
+        numbers.append(v)
+        return MARK + len(numbers) - 1
     if type(v) in (Const, Host) or (type(v) is SetObj and len(v.items) < 2):
         real = m.constant_of(v)
         if is_literal(real) or not in_python(type(real), "__repr__", "__str__", "__format__"):
@@ -61,6 +72,22 @@ def shown(m: Any, v: Value) -> Any:
         m.pin(v)
         return v.obj
     raise Break("tensor-to-python" if type(v) is Tensor else "format-unknown", v.cls.__name__)
+
+
+def text_of(m: Any, v: Value, how: Any) -> Value:
+    """`how(v)`, where `how` is `str`, `repr` or `ascii`; open numbers in a container stay open."""
+    numbers: list[Host] = []
+    rest, pieces = how(shown(m, v, numbers)), []
+    if any(rest.count(str(MARK + k)) != 1 for k in range(len(numbers))):
+        return Const(how(shown(m, v)))
+    for k in range(len(numbers)):
+        before, _, rest = rest.partition(str(MARK + k))
+        pieces.append(before)
+    if not numbers:
+        return Const(rest)
+    example = "".join(f"{piece}{number.example!r}" for piece, number in zip(pieces, numbers, strict=True)) + rest
+    written = [repr(piece).replace("{", "{{").replace("}", "}}") for piece in (*pieces, rest)]
+    return m.host(f"({' + repr({}) + '.join(written)})", tuple(numbers), example)
 
 
 @rule(str)
@@ -74,19 +101,19 @@ def str_call(m: Any, obj: Value = EMPTY, *rest: Value, **named: Value) -> Any:
         return m.host("str({})", (obj,), str(obj.example))
     if isinstance(obj, ExcObj) and (method := m.special_method(obj.cls, "__str__")) in EXCEPTION_TEXTS:
         return m.call(m.const(method), [obj], {})
-    return python_text(m, obj, "__str__", "__repr__") or Const(str(shown(m, obj)))
+    return python_text(m, obj, "__str__", "__repr__") or text_of(m, obj, str)
 
 
 @rule(repr)
 def repr_call(m: Any, obj: Value, /) -> Any:
     if type(obj) is Host:
         return m.host("repr({})", (obj,), repr(obj.example))
-    return python_text(m, obj, "__repr__") or Const(repr(shown(m, obj)))
+    return python_text(m, obj, "__repr__") or text_of(m, obj, repr)
 
 
 @rule(ascii)
 def ascii_call(m: Any, obj: Value, /) -> Any:
-    return Const(ascii(shown(m, obj)))
+    return text_of(m, obj, ascii)
 
 
 @rule(format)
@@ -159,14 +186,49 @@ def object_format(m: Any, self: Value, spec: Value, /) -> Any:
 # -- str methods that take anything ----------------------------------------------------------------------------------
 
 
+def filled_in(m: Any, written: str, function: Any, template: Value, *values: Value, **named: Value) -> Value | None:
+    """A template with open numbers in it, which the entry fills in; None where there are none, or something else is."""
+    operands = (template, *values, *named.values())
+    if Host not in map(type, operands) or not all(type(v) is Const or m.is_number(v) for v in operands):
+        return None
+    try:
+        given = {name: m.example_of(value) for name, value in named.items()}
+        example = function(*map(m.example_of, (template, *values)), **given)
+    except Exception:  # the program's own error, for these very values
+        return None
+    return m.host(written, operands, example)
+
+
+#: what `%` does with a value, by the letter
+CONVERSIONS = re.compile("%[^a-zA-Z%]*([a-zA-Z%])")
+
+
+def takes_any(letter: str, value: Value) -> bool:
+    """Whether `%` refuses no number of the value's class for such a letter."""
+    return letter in "sraeEfFgG" or letter in "diuoxX" and value.cls in (int, bool)
+
+
 @rule(str.__mod__)
 def str_mod(m: Any, self: Value, values: Value, /) -> Any:
+    template = m.constant_of(self)
+    items = values.items if type(values) is TupleObj and values.cls is tuple else (values,)
+    letters = [letter for letter in CONVERSIONS.findall(template) if letter != "%"]
+    if len(letters) == len(items) and all(map(takes_any, letters, items)):
+        written = f"({{}} % ({'{}, ' * len(items)}))"
+        found = filled_in(m, written, lambda text, *given: text % given, Const(template), *items)
+        if found is not None:
+            return found
     return apply(m, str.__mod__, m.constant_of(self), shown(m, values))
 
 
 @rule(str.format)
 def str_format(m: Any, self: Value, /, *values: Value, **named: Value) -> Any:
     template = m.constant_of(self)
+    if not reads_attributes(template):
+        given = ["{}"] * len(values) + [f"{name}={{}}" for name in named]
+        found = filled_in(m, f"{{}}.format({', '.join(given)})", str.format, Const(template), *values, **named)
+        if found is not None:
+            return found
     real = [shown(m, value) for value in values]
     real_named = {name: shown(m, value) for name, value in named.items()}
     if not is_literal((real, real_named)) and reads_attributes(template):

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import torch
+
 from ..reasons import Break
-from ..values import DELETED, Const, DictObj, Known, Value
+from ..values import DELETED, Const, DictObj, Host, Known, TupleObj, Value
 from .operators import PLAIN
+
+#: tuples that are compared and hashed as such
+TUPLES = (tuple, torch.Size)
+#: in a dict of more keys an open int is taken as it is
+MOST_COMPARED = 32
 
 
 class Dicts:
     """The storage of `DictObj`; methods of dict and of its subclasses are rules on top of it."""
 
+    open_keys = False  # whether a dict has open ints among its keys
+
     def d_get(self, d: DictObj, key: Value) -> Value | None:
         """The value at `key`, or None."""
-        return self.d_get_key(d, self.key_of(key))
+        return self.d_get_key(d, self.d_key(d, key))
 
     def d_get_str(self, d: DictObj, name: str) -> Value | None:
         """The value at a string key."""
@@ -29,6 +39,54 @@ class Dicts:
         if d.complete:
             return None
         return self.d_read(d, key)
+
+    def d_key(self, d: DictObj, key: Value, more: Iterable[tuple[Any, Value]] = ()) -> Any:
+        """What stands for `key` in a dict that has `more` keys, too.
+
+        An open int, or a tuple with one, stays open: it is compared with each key that there is, and is a key of its
+        own if it equals none of them.
+        """
+        opened = self.is_open_key(key)
+        if not opened and not self.open_keys:
+            return self.key_of(key)
+        if opened and not self.d_compares(d, key):
+            key, opened = Const(self.key_of(key)), False
+        pairs = [*((k, entry[0]) for k, entry in d.items.items() if entry is not DELETED), *more]
+        for k, known in pairs:
+            if (opened or self.is_open_key(known)) and self.same_key(key, known):
+                return k
+        if not opened:
+            return self.key_of(key)
+        self.open_keys = True
+        return key
+
+    def d_compares(self, d: DictObj, key: Value) -> bool:
+        """Whether a key with open ints may be compared with those of a dict."""
+        if not d.complete:
+            if len(d.obj) > MOST_COMPARED or dict.__contains__(d.obj, self.example_key(key)):
+                return False
+            self.d_complete(d)
+        return len(d.items) <= MOST_COMPARED and all(is_plain_key(known) for known, _ in d.items.values())
+
+    def is_open_key(self, key: Value) -> bool:
+        """Whether a key is an open int, or a tuple with one."""
+        if type(key) is TupleObj and key.cls in TUPLES:
+            return any(map(self.is_open_key, key.items))
+        return type(key) is Host and key.cls is int and type(self.settled(key)) is Host
+
+    def same_key(self, a: Value, b: Value) -> bool:
+        """Whether two plain keys are equal; that of open ints is guarded."""
+        mine, others = parts_of(a), parts_of(b)
+        if mine is not None and others is not None:
+            return len(mine) == len(others) and all(map(self.same_key, mine, others))
+        if self.is_number(a) and self.is_number(b):
+            return self.decide_if_open(self.compare("==", a, b))
+        return type(a) is type(b) is Const and a.value == b.value
+
+    def example_key(self, key: Value) -> Any:
+        """A key as it is in this call."""
+        parts = parts_of(key)
+        return self.example_of(key) if parts is None else tuple(map(self.example_key, parts))
 
     def d_read(self, d: DictObj, key: Any) -> Value | None:
         """Read the real dict, with a guard."""
@@ -46,7 +104,9 @@ class Dicts:
 
     def d_update(self, d: DictObj, pairs: list[tuple[Value, Value]], kind: str = "update") -> None:
         """Set keys, as items one by one ("set") or from a dict ("update")."""
-        keys = [self.key_of(key) for key, _ in pairs]  # may give up, so before anything changes
+        keys: list[Any] = []
+        for at, (key, _) in enumerate(pairs):  # may give up, so before anything changes
+            keys.append(self.d_key(d, key, zip(keys, [earlier for earlier, _ in pairs[:at]], strict=True)))
         self.d_touch(d)
         new = []
         for k, (key, value) in zip(keys, pairs, strict=True):
@@ -72,7 +132,7 @@ class Dicts:
 
     def d_del(self, d: DictObj, key: Value, kind: str = "del") -> bool:
         """Delete a key; whether it was there."""
-        k = self.key_of(key)
+        k = self.d_key(d, key)
         if self.d_get_key(d, k) is None:
             return False
         self.d_touch(d)
@@ -152,6 +212,21 @@ class Dicts:
     def d_store(self, d: DictObj, name: str, value: Value) -> None:
         """Set a string key."""
         self.d_set(d, Const(name), value)
+
+
+def parts_of(key: Value) -> Sequence[Value] | None:
+    """What is in a tuple that is a key; None for other keys."""
+    if type(key) is TupleObj:
+        return key.items
+    return list(map(Const, key.value)) if type(key) is Const and isinstance(key.value, tuple) else None
+
+
+def is_plain_key(key: Value) -> bool:
+    """Whether comparing with the key runs no Python code; a NaN equals itself by identity, and isn't one."""
+    parts = parts_of(key)
+    if parts is not None:
+        return key.cls in TUPLES and all(map(is_plain_key, parts))
+    return type(key) is Host and key.cls is int or type(key) is Const and key.cls in PLAIN and key.value == key.value
 
 
 class KeyList(tuple):

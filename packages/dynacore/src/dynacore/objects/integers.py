@@ -2,7 +2,8 @@
 
 A form is a polynomial over atoms with integer coefficients: a dict from monomials (sorted tuples of atoms' numbers) to
 coefficients, none of them zero. An atom is a number that only the running entry knows (a tensor's size, an int that
-varies), or a quotient or remainder that doesn't simplify. Equal forms are equal for all values of the atoms.
+varies), or a quotient, remainder, minimum or
+maximum that doesn't simplify. Equal forms are equal for all values of the atoms.
 """
 
 from __future__ import annotations
@@ -124,6 +125,11 @@ class Integers:
         if symbol == "//":
             exact = quotient(a, b)
             return exact if exact is not None else self.composite(symbol, a, b)
+        if symbol in ("min", "max"):
+            above = self.compare(">=", a, b)
+            if above is not None:
+                return a if above is (symbol == "max") else b
+            return self.extremum(symbol, *sorted((a, b), key=key_of))
         if symbol == "%":
             return {} if quotient(a, b) is not None else self.composite(symbol, a, b)
         return None
@@ -136,6 +142,21 @@ class Integers:
             positive = self.least(b, 1)
             floor = 0 if positive and (symbol == "%" or self.least(a, 0)) else None
             atom = self.composed[mark] = self.atom(floor)
+        return {(atom,): 1}
+
+    def extremum(self, symbol: str, a: Form, b: Form) -> Form:
+        """The atom of the smaller or the larger of two, which neither always is."""
+        mark = (symbol, key_of(a), key_of(b))
+        atom = self.composed.get(mark)
+        if atom is None:
+            lows = [low for low in (self.lower(a), self.lower(b)) if low is not None]
+            if symbol == "min":
+                atom = self.atom(min(lows) if len(lows) == 2 else None)
+            else:
+                atom = self.atom(max(lows, default=None))
+            self.composed[mark] = atom
+            for one in (a, b):
+                self.learn("<=" if symbol == "min" else ">=", {(atom,): 1}, one, True)
         return {(atom,): 1}
 
     def least(self, form: Form, bound: int) -> bool:

@@ -10,6 +10,8 @@ import math
 import operator
 from typing import Any
 
+import torch
+
 ALWAYS = ""
 FINITE = "-1e300 <= {0} <= 1e300"  # an int beyond is no float
 KNOWN_AS_FLOAT = "not 1e300 < abs({0}) < inf"  # infinite, NaN, or finite as above
@@ -41,6 +43,8 @@ ON_NUMBERS = table(
     *math_functions("log1p", "-1 < {0} <= 1e300"),
     *math_functions("exp expm1 sinh cosh", "-700 <= {0} <= 700"),
     (int, "int({0})", FINITE),
+    (float, "float({0})", FINITE),
+    (abs, "abs({0})", ALWAYS),
     (round, "round({0})", FINITE),
     (round, "round({0}, {1})", f"{FINITE} and -300 <= {{1}} <= 300"),
     (float.is_integer, "float.is_integer({0})", ALWAYS),
@@ -62,6 +66,18 @@ ON_INTS = table(
 )
 #: where one of the numbers is a float
 ON_FLOATS = table((operator.pow, "({0} ** {1})", POWER))
+#: by what an entry runs: what a graph runs, in a form that takes torch's symbols too where there is one
+IN_GRAPHS = {
+    text: function
+    for rows in (ON_NUMBERS, ON_INTS, ON_FLOATS)
+    for (function, _), (text, _) in rows.items()
+    if getattr(function, "__module__", "") in ("math", "builtins", "_operator")
+} | {"float({0})": torch.sym_float, "int({0})": torch.sym_int, "abs({0})": operator.abs}
+
+
+def function_of(text: str) -> Any:
+    """What computes a function of numbers in a graph; None for what isn't one of these."""
+    return IN_GRAPHS.get(text)
 
 
 def how_to_call(function: Any, numbers: list[Any]) -> tuple[str, str] | None:
@@ -75,7 +91,7 @@ def how_to_call(function: Any, numbers: list[Any]) -> tuple[str, str] | None:
 
 def can_call(condition: str, numbers: list[Any]) -> bool:
     """Whether the condition holds of these numbers."""
-    return eval(condition.format(*map(repr, numbers)), {"inf": math.inf, "nan": math.nan})
+    return condition == ALWAYS or eval(condition.format(*map(repr, numbers)), {"inf": math.inf, "nan": math.nan})
 
 
-__all__ = ["ALWAYS", "can_call", "how_to_call"]
+__all__ = ["ALWAYS", "FINITE", "can_call", "function_of", "how_to_call"]

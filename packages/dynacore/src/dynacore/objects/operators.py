@@ -9,6 +9,7 @@ from ..library.registry import RULES
 from ..reasons import Break
 from ..values import (
     PUSHED,
+    TEXT_OF,
     Const,
     DictObj,
     ExcObj,
@@ -56,7 +57,7 @@ UNARY: dict[str, tuple[str, Any]] = {
     "+": ("pos", operator.pos),
     "~": ("invert", operator.invert),
 }
-FUNCTIONS = {symbol: row[-1] for table in (BINARY, COMPARE) for symbol, row in table.items()}
+FUNCTIONS = {symbol: row[-1] for table in (BINARY, COMPARE) for symbol, row in table.items()} | {"min": min, "max": max}
 INPLACE = {
     symbol: getattr(operator, f"i{name}", None) or getattr(operator, f"i{name}_", None)
     for symbol, (name, _) in BINARY.items()
@@ -78,6 +79,8 @@ class Operators:
             return self.tensor_binary(symbol, a, b, inplace)
         if (type(a) is Host or type(b) is Host) and self.is_number(a) and self.is_number(b):
             return self.host_binary(symbol, a, b)
+        if symbol == "+" and a.cls is b.cls is str and Host in (type(a), type(b)):
+            return self.host(TEXT_OF["+"], (a, b), self.example_of(a) + self.example_of(b))
         for operand in (a, b):
             if type(operand) is Opaque:
                 raise Break(*operand.why)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .. import logs
@@ -9,7 +10,7 @@ from ..errors import SpecialisedSizeError
 from ..reasons import Break
 from ..sources import Source
 from ..torch_api import TORCHS_FILES
-from ..values import Const, Host, Value
+from ..values import IN_GRAPH, TEXT_OF, Const, Host, Value
 from .integers import Form, Integers, key_of, value_of
 from .integers import constant as constant_form
 from .number_functions import ALWAYS, can_call, how_to_call
@@ -17,7 +18,7 @@ from .number_functions import ALWAYS, can_call, how_to_call
 #: numbers that take part in host expressions
 NUMBERS = (int, float, bool)
 #: operators that can't fail and give a scalar, for any operands that are numbers
-SAFE_OPERATORS = frozenset({"+", "-", "*", "<", "<=", ">", ">=", "==", "!=", "&", "|", "^"})
+SAFE_OPERATORS = frozenset({"+", "-", "*", "<", "<=", ">", ">=", "==", "!=", "&", "|", "^", "min", "max"})
 #: how many operators an expression may nest before its value is taken as it is
 DEEP = 32
 DIVISIONS = frozenset({"/", "//", "%"})
@@ -25,7 +26,7 @@ ORDER = frozenset({"<", "<=", ">", ">=", "==", "!="})
 #: shifts by the operator that does the same with a power of two
 SHIFTS = {"<<": "*", ">>": "//"}
 #: operators on ints whose results have forms
-WITH_FORM = frozenset({"+", "-", "*", "//", "%"})
+WITH_FORM = frozenset({"+", "-", "*", "//", "%", "min", "max"})
 
 
 class Scalars:
@@ -53,7 +54,7 @@ class Scalars:
             known = self.seen[id(source)] = Host(value, source)
             self.keep.append(source)
             known.form = self.new_atom(known, low)
-            self.relations.append(("rel", Host(True, None, "({} >= {})", (known, Const(low))), True))
+            self.relations.append(("rel", Host(True, None, TEXT_OF[">="], (known, Const(low))), True))
         return known
 
     def new_atom(self, value: Host, low: int | None = None) -> Form:
@@ -80,7 +81,7 @@ class Scalars:
             return Const(number)
         known = self.by_form.get(key_of(form))
         if known is None:
-            known = Host(example, None, f"({{}} {symbol} {{}})", (a, b))
+            known = Host(example, None, TEXT_OF[symbol], (a, b))
             known.depth = 1 + max(o.depth for o in (a, b) if type(o) is Host)
             if len(self.atoms) < len(self.integers.low):  # a quotient or remainder became an atom
                 self.atoms.append(known)
@@ -103,7 +104,7 @@ class Scalars:
 
     def written(self, symbol: str, a: Host | Const, b: Host | Const) -> Host:
         """An operator on ints, as it is written."""
-        made = Host(evaluate(symbol, self.example_of(a), self.example_of(b)), None, f"({{}} {symbol} {{}})", (a, b))
+        made = Host(evaluate(symbol, self.example_of(a), self.example_of(b)), None, TEXT_OF[symbol], (a, b))
         made.depth = 1 + max(o.depth for o in (a, b) if type(o) is Host)
         return made
 
@@ -121,11 +122,11 @@ class Scalars:
             known = self.integers.compare(symbol, left, right)
             if known is not None:
                 return Const(known)
-        return self.host(f"({{}} {symbol} {{}})", (a, b), outcome)
+        return self.host(TEXT_OF[symbol], (a, b), outcome)
 
     def decide_comparison(self, value: Host) -> bool | None:
         """The outcome of a comparison of ints, guarded unless it follows from what is known; None for other values."""
-        symbol = value.text[4:-4]
+        symbol = value.symbol
         if symbol not in ORDER:
             return None
         a, b = (self.form_of(operand) for operand in value.operands)
@@ -184,16 +185,56 @@ class Scalars:
             return None
         numbers = [self.example_of(arg) for arg in args]
         how = how_to_call(function, numbers)
-        if how is None or not can_call(how[1] or "True", numbers):
+        if how is None or not can_call(how[1], numbers):
             return None
         try:
             result = function(*numbers)
         except (ArithmeticError, TypeError, ValueError):  # the program's own error, for these very values
             return None
-        text, condition = how
-        if condition != ALWAYS:
+        if not self.meets(how[1], args):
+            return None
+        return self.host(how[0], tuple(args), result)
+
+    def meets(self, condition: str, args: list[Value]) -> bool:
+        """Whether a condition holds of numbers in every call: a guard sees to it, where one can."""
+        if any(type(arg) is Host and arg.computed for arg in args):
+            return self.surely_meets(condition, args)
+        holds = can_call(condition, [self.example_of(arg) for arg in args])
+        if holds and condition != ALWAYS:
             self.require(f"({condition})", tuple(args), True)
-        return self.host(text, tuple(args), result)
+        return holds
+
+    def surely_meets(self, condition: str, args: list[Value]) -> bool:
+        """Whether a condition holds of a number that the graph gives, and constants, whatever the number is.
+
+        The numbers of which a condition holds, with constants beside them, have no gaps: both ends tell.
+        """
+        number, *constants = args
+        bounds = self.extent(number)
+        if condition == ALWAYS or bounds is None or not all(type(value) is Const for value in constants):
+            return condition == ALWAYS
+        beside = [self.example_of(value) for value in constants]
+        return all(can_call(condition, [end, *beside]) for end in bounds)
+
+    def extent(self, value: Value) -> Any:
+        """The smallest and the largest number that this may be; None where that isn't known."""
+        if type(value) is Const:
+            return value.value, value.value
+        assert type(value) is Host
+        if value.text == "float({0})":
+            return self.extent(value.operands[0])
+        parts = [self.extent(operand) for operand in value.operands]
+        if None in parts or value.cls is not int and value.symbol != "/":
+            return None
+        ends = [max(map(abs, part)) for part in parts]
+        if value.symbol == "/":
+            (low, high), (by, same) = parts
+            return sorted((low / by, high / by)) if by == same and ends[0] < 1e300 else None
+        if value.call != IN_GRAPH and value.symbol not in WITH_FORM:
+            return None
+        most = 1 << 64 if value.call == IN_GRAPH else sum(ends) + math.prod(ends)
+        least = self.integers.lower(self.form_of(value))  # type: ignore[arg-type]
+        return -most if least is None else least, most
 
     def decide_if_open(self, value: Value) -> bool:
         """The truth of a comparison."""
@@ -209,7 +250,7 @@ class Scalars:
                 form = self.integers.combine(symbol, left, right)
                 if form is not None:
                     return self.with_form(form, symbol, a, b, result)
-        return self.host(f"({{}} {symbol} {{}})", (a, b), result)
+        return self.host(TEXT_OF[symbol], (a, b), result)
 
     def specialised_binary(self, symbol: str, a: Value, b: Value) -> Value:
         """An operator that may fail: for these very values."""

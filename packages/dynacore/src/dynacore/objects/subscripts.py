@@ -162,6 +162,8 @@ class Subscripts:
             return self.d_get(v.owner, item) is not None
         if isinstance(v, (ListObj, TupleObj)):
             return self.sequence_contains(v.items, item)
+        if type(v) is Const and type(item) is Host and v.cls in (tuple, frozenset):
+            return self.sequence_contains(list(map(self.const, v.value)), item)
         if type(v) is Const and method is not MISSING:
             return self.truth(self.fold(operator.contains, [v, self.settle(item)], {}))
         if type(v) is Tensor:

@@ -14,7 +14,7 @@ import torch
 from ..reasons import Break
 from ..torch_api import InferenceMode, is_view_op, set_conj, set_grad_enabled, set_neg, tree_map
 from ..torch_types import is_plain
-from . import shapes_nn  # noqa: F401  (fills QUICK)
+from . import shapes_layers, shapes_math, shapes_nn  # noqa: F401  (these fill QUICK)
 from .arguments import Arguments
 from .autocast import Unsuitable, autocast_specs
 from .dims import steps_to_size, steps_to_stride
@@ -240,7 +240,9 @@ def made(spec: Spec | tuple[Spec | None, ...] | None, grad: bool) -> Any:
         return None
     shape, stride, dtype = spec if len(spec) == 3 else (None, None, None)
     if not isinstance(dtype, torch.dtype):
-        return tuple([made(one, grad) for one in spec])
+        results = [made(one, grad) for one in spec]
+        named: Any = type(spec)
+        return tuple(results) if named is tuple else named(results)  # such as torch.return_types.sort
     fake = torch.empty_strided(shape, stride, dtype=dtype, device=META)
     if grad and (dtype.is_floating_point or dtype.is_complex):
         return non_leaf(fake.requires_grad_())

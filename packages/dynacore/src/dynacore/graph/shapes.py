@@ -20,7 +20,9 @@ QUICK: dict[str, Callable[..., Any]] = {}
 IN_PLACE: Any = type("InPlace", (), {"__repr__": lambda self: "IN_PLACE"})()
 
 #: operations whose result never requires grad, whatever their arguments do
-WITHOUT_GRAD = frozenset("zeros_like ones_like full_like empty_like rand_like randn_like bernoulli bincount".split())
+WITHOUT_GRAD = frozenset(
+    "zeros_like ones_like full_like empty_like rand_like randn_like bernoulli bincount histc".split()
+)
 
 quick = registering(QUICK)
 
@@ -64,7 +66,7 @@ def number_unary(x: torch.Tensor) -> Spec:
 
 
 @quick("floor ceil round trunc sign")
-def real_unary(x: torch.Tensor) -> Spec:
+def real_unary(x: torch.Tensor, *, decimals: int = 0) -> Spec:
     """Functions that keep the dtype, of floating point numbers."""
     need_float(x)
     return *pointwise([x]), x.dtype
@@ -124,24 +126,32 @@ def larger(a: torch.Tensor, b: torch.Tensor) -> Spec:
     return arithmetic(a, b)
 
 
-@quick("truediv div true_divide __truediv__ __rtruediv__")
-def division(a: Any, b: Any) -> Spec:
-    """Division, whose result is never an integer."""
+@quick("truediv div true_divide divide __truediv__ __rtruediv__")
+def division(a: Any, b: Any, *, rounding_mode: str | None = None) -> Spec:
+    """Division, whose result is an integer only where integers are divided and it is rounded."""
     dtype = common_dtype(a, b)
-    if dtype.is_complex:
+    if dtype.is_complex or (rounding_mode is not None and dtype is torch.bool):
         raise Declined
-    if not dtype.is_floating_point:
+    if not dtype.is_floating_point and rounding_mode is None:
         dtype = torch.get_default_dtype()
     return *elementwise(a, b, dtype), dtype
 
 
 @quick("pow __pow__")
 def power(a: Any, b: Any) -> Spec:
-    """Powers of floating point numbers."""
+    """Powers of floating point numbers. Those of a number lie in order, however the exponents do."""
     dtype = common_dtype(a, b)
-    if not dtype.is_floating_point or isinstance(b, torch.Tensor):
+    if not dtype.is_floating_point:
         raise Declined
-    return *pointwise([a], dtype), dtype
+    if type(a) in (int, float):
+        return packed(b.shape, dtype)
+    return *elementwise(a, b, dtype), dtype
+
+
+@quick("__rpow__")
+def power_of(exponent: torch.Tensor, base: Any) -> Spec:
+    """The same, asked of the exponent."""
+    return power(base, exponent)
 
 
 @quick("floordiv floor_divide __floordiv__")
@@ -182,10 +192,16 @@ def bitwise(a: Any, b: Any) -> Spec:
     return *elementwise(a, b, dtype), dtype
 
 
-@quick("invert __invert__ bitwise_not logical_not")
-def negation(x: torch.Tensor) -> Spec:
-    if x.dtype is not torch.bool:
+@quick("invert __invert__ bitwise_not")
+def inversion(x: torch.Tensor) -> Spec:
+    """Bits turned round."""
+    if x.dtype.is_floating_point or x.dtype.is_complex:
         raise Declined
+    return *pointwise([x]), x.dtype
+
+
+@quick("logical_not")
+def negation(x: torch.Tensor) -> Spec:
     return *pointwise([x]), torch.bool
 
 
@@ -231,13 +247,13 @@ def masked_fill(x: torch.Tensor, mask: torch.Tensor, value: Any) -> Spec:
 
 @quick("clamp clip")
 def clamp(x: torch.Tensor, low: Any = None, high: Any = None, **named: Any) -> Spec:
-    """Clamping to numbers."""
+    """Clamping to numbers, or to tensors' elements."""
     bounds = (low, high, named.pop("min", None), named.pop("max", None))
-    if named or any(isinstance(b, (torch.Tensor, complex)) for b in bounds) or all(b is None for b in bounds):
+    if named or any(isinstance(b, complex) for b in bounds) or all(b is None for b in bounds):
         raise Declined
-    if not x.dtype.is_floating_point:
-        raise Declined
-    return *pointwise([x]), x.dtype
+    tensors = [x, *(b for b in bounds if isinstance(b, torch.Tensor))]
+    need_float(*tensors)
+    return *pointwise(tensors), x.dtype
 
 
 @quick("dropout")
@@ -340,7 +356,7 @@ def argument(x: torch.Tensor, dim: Any = None, keepdim: Any = False) -> Spec:
 
 @quick("any all")
 def any_all(x: torch.Tensor, dim: Any = None, keepdim: Any = False) -> Spec:
-    if x.dtype is not torch.bool:
+    if x.dtype is torch.uint8:
         raise Declined
     return reduction(x, dim, keepdim, torch.bool)
 
@@ -375,14 +391,6 @@ def flip(x: torch.Tensor, *dims: Any) -> Spec:
     return packed(x.shape, x.dtype)
 
 
-@quick("argsort")
-def argsort(x: torch.Tensor, dim: Any = -1, descending: bool = False) -> Spec:
-    dim_of(dim, x.dim())
-    if not x.is_contiguous() or x.dtype.is_complex or x.dim() == 0:
-        raise Declined
-    return packed(x.shape, torch.int64)
-
-
 @quick("tril triu")
 def triangle(x: torch.Tensor, diagonal: int = 0) -> Spec:
     if x.dim() < 2 or not x.is_contiguous() or type(diagonal) is not int:
@@ -391,17 +399,6 @@ def triangle(x: torch.Tensor, diagonal: int = 0) -> Spec:
 
 
 # -- factories -------------------------------------------------------------------------------------------------------
-
-
-@quick("arange")
-def arange(*bounds: Any, dtype: torch.dtype | None = None, device: Any = None, **named: Any) -> Spec:
-    """`arange` of integers."""
-    if named or not 0 < len(bounds) < 4 or any(type(b) is not int for b in bounds):
-        raise Declined
-    length = len(range(*bounds))
-    if length == 0:
-        raise Declined
-    return packed((length,), dtype or torch.int64)
 
 
 @quick("rand randn")

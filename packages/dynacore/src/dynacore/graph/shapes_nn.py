@@ -209,7 +209,13 @@ def conv(ndim: int) -> Any:
             raise Declined
         if bias is not None and bias.shape != weight.shape[:1]:
             raise Declined
-        places = window(x.shape[2:], tuple(weight.shape[2:]), stride, padding, dilation)
+        if padding == "same":
+            if per_dim(stride, ndim) != (1,) * ndim:
+                raise Declined
+            places = list(x.shape[2:])
+        else:
+            edge = 0 if padding == "valid" else padding
+            places = window(x.shape[2:], tuple(weight.shape[2:]), stride, edge, dilation)
         return convolved((x.shape[0], weight.shape[0], *places), x, weight)
 
     return rule
@@ -260,10 +266,15 @@ def pool2d(x: torch.Tensor, kernel: Any, stride: Any, padding: Any) -> Spec:
 def max_pool2d(
     x: torch.Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
-) -> Spec:  # fmt: skip
-    if ceil_mode or return_indices or per_dim(dilation, 2) != (1, 1):
+) -> Any:  # fmt: skip
+    if ceil_mode or per_dim(dilation, 2) != (1, 1):
         raise Declined
-    return pool2d(x, kernel_size, stride, padding)
+    spec = pool2d(x, kernel_size, stride, padding)
+    return (spec, (*spec[:2], torch.int64)) if return_indices else spec
+
+
+#: ways of interpolation -> numbers of dimensions that they're for
+INTERPOLATIONS = {"nearest": (3, 4, 5), "linear": (3,), "bilinear": (4,), "bicubic": (4,), "trilinear": (5,)}
 
 
 @quick("interpolate")
@@ -271,18 +282,19 @@ def interpolate(
     x: torch.Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
     recompute_scale_factor: Any = None, antialias: bool = False,
 ) -> Spec:  # fmt: skip
-    """Images made larger or smaller."""
+    """Images, sequences or volumes made larger or smaller."""
     need_float(x)
-    if x.dim() != 4 or recompute_scale_factor or antialias:
+    ndim = x.dim() - 2
+    if x.dim() not in INTERPOLATIONS.get(mode, ()) or recompute_scale_factor or antialias:
         raise Declined
-    if mode not in ("nearest", "bilinear", "bicubic") or (mode == "nearest" and align_corners is not None):
+    if (mode == "nearest" and align_corners is not None) or (size is None) == (scale_factor is None):
         raise Declined
-    if (size is None) == (scale_factor is None):
+    if ndim != 2 and not is_packed(x):
         raise Declined
     if size is not None:
-        places = per_dim(size, 2)
+        places = per_dim(size, ndim)
     else:
-        scales = (scale_factor, scale_factor) if isinstance(scale_factor, (int, float)) else tuple(scale_factor)
+        scales = (scale_factor,) * ndim if isinstance(scale_factor, (int, float)) else tuple(scale_factor)
         places = tuple(math.floor(float(n) * scale) for n, scale in zip(x.shape[2:], scales, strict=True))
     if min(places) < 1:
         raise Declined
@@ -439,6 +451,8 @@ def index_select(x: torch.Tensor, dim: int, index: torch.Tensor) -> Spec:
 def getitem(x: torch.Tensor, index: Any) -> Spec:
     """Rows picked by tensors of integers for the leading dimensions."""
     indices = index if isinstance(index, tuple) else (index,)
+    if any(isinstance(i, torch.Tensor) and i.dtype in (torch.bool, torch.uint8) for i in indices):
+        raise Break("data-dependent-shape", "getitem: how many elements a mask picks depends on its values")
     if not indices or len(indices) > x.dim() or not is_packed(x):
         raise Declined
     if any(not isinstance(i, torch.Tensor) or i.dtype is not torch.int64 or i.dim() == 0 for i in indices):
@@ -538,40 +552,3 @@ def scatter_add(x: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tenso
     if any(i > s for place, (i, s) in enumerate(zip(index.shape, x.shape, strict=True)) if place != dim):
         raise Declined
     return packed(x.shape, x.dtype)
-
-
-# -- losses ----------------------------------------------------------------------------------------------------------
-
-
-def reduced_loss(elements: Sequence[int], reduction: Any, dtype: torch.dtype) -> Spec:
-    """A loss for each element, or one number."""
-    if reduction not in ("none", "mean", "sum"):
-        raise Declined
-    return packed(elements if reduction == "none" else (), dtype)
-
-
-@quick("mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits")
-def elementwise_loss(x: torch.Tensor, target: torch.Tensor, *args: Any, reduction: str = "mean", **named: Any) -> Spec:
-    """Losses that compare element with element."""
-    need_float(x, target)
-    if any(value is not None for value in (*args, *named.values())):
-        raise Declined
-    if x.shape != target.shape or not is_packed(x) or not is_packed(target):
-        raise Declined
-    return reduced_loss(x.shape, reduction, x.dtype)
-
-
-@quick("cross_entropy nll_loss")
-def class_loss(
-    x: torch.Tensor, target: torch.Tensor, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
-    reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,
-) -> Spec:  # fmt: skip
-    """Losses of class scores against class numbers."""
-    need_float(x, *(() if weight is None else (weight,)))
-    if size_average is not None or reduce is not None or target.dtype is not torch.int64 or not is_packed(x):
-        raise Declined
-    if x.dim() < 2 or target.shape != (x.shape[0], *x.shape[2:]) or not 0 <= label_smoothing <= 1:
-        raise Declined
-    if weight is not None and weight.shape != x.shape[1:2]:
-        raise Declined
-    return reduced_loss(target.shape, reduction, x.dtype)

@@ -24,11 +24,11 @@ F.softmin(x,dim=1) x.nansum(0) x.prod() x.prod(1) IDS.prod() x.copysign(y) x.log
 torch.hypot(x,y) torch.fmax(x,y) x.heaviside(y) torch.xlogy(x,y) torch.xlogy(x,2.0) torch.complex(x,y)
 torch.polar(x.abs(),y) IDS<<1 IDS>>IDS 1<<IDS ~IDS ~MASK IDS.logical_not() x.logical_not() x.clamp_min(0) x.clamp_max(y)
 x.clamp(y,y+1) x.clamp(min=y) torch.isclose(x,y) x.float_power(2) IDS.float_power(2) F.prelu(x,y[0,:1]) F.prelu(x,y[0])
-2**x torch.pow(2.5,x) x**y x**3 x.div(y,rounding_mode="floor") IDS.div(2,rounding_mode="trunc") IDS.div(2) torch.divide(x,y)
-torch.std_mean(x) torch.std_mean(x,dim=1) torch.var_mean(x,dim=0,keepdim=True) x.nanmean() x.nanmean(1)
-x.count_nonzero() x.count_nonzero(0) IDS.count_nonzero() x.aminmax() x.aminmax(dim=1) x.aminmax(dim=0,keepdim=True)
+2**x torch.pow(2.5,x) x**y x**3 x.div(y,rounding_mode="floor") IDS.div(2,rounding_mode="trunc")
+IDS.div(2) torch.divide(x,y) torch.std_mean(x) torch.std_mean(x,dim=1) torch.var_mean(x,dim=0,keepdim=True)
+x.nanmean() x.nanmean(1) x.count_nonzero() x.count_nonzero(0) IDS.count_nonzero() x.aminmax() x.aminmax(dim=1)
 torch.dist(x,y) torch.dot(x[0],y[0]) x[:3,:3].trace() torch.cdist(x,y) torch.cdist(x[None],y.expand(2,3,4))
-F.cosine_similarity(x,y) F.cosine_similarity(x,y[:1],dim=0)
+x.aminmax(dim=0,keepdim=True) F.cosine_similarity(x,y) F.cosine_similarity(x,y[:1],dim=0)
 F.pairwise_distance(x,y) F.pairwise_distance(x,y,keepdim=True)
 x.sort() x.sort(0,descending=True) x.sort(stable=True) x.argsort() x.argsort(stable=True,dim=0) x.topk(2) x.topk(2,0)
 x.topk(3,largest=False) x.kthvalue(2) x.kthvalue(1,0,True) IDS.sort() torch.bucketize(x,EDGES)
@@ -39,6 +39,7 @@ x.index_put((IDS,IDS),y[0,:3]) x.tile(2) x.tile(2,1,3) torch.vstack([x,y]) torch
 torch.hstack([x[0],y[1]]) torch.einsum("ij,kj->ik",x,y) torch.einsum("ij,kj->ki",x,y) torch.einsum("ij,ij->i",x,y)
 torch.einsum("ij,ij->j",x,y) torch.einsum("ij,j->i",x,y[0])
 torch.einsum("bij,bjk->bki",x[None].expand(2,3,4),y.t()[None].expand(2,4,3)) torch.tensordot(x,y,([1],[1]))
+x.inner(y) x.inner(y[0]) x.diff() x.diff(dim=0)
 torch.tensordot(x,y,2) torch.tensordot(x,y.t(),1) torch.logspace(0,1,5) torch.arange(0,1,0.1) torch.arange(5.0,0,-2)
 torch.arange(3) torch.arange(1,7,2) x.detach().clone().normal_() x.detach().clone().exponential_(2.0)
 F.glu(x) F.glu(x,1) F.gumbel_softmax(x) F.gumbel_softmax(x,hard=True) F.bilinear(x,y,torch.ones(2,4,4))
@@ -52,6 +53,7 @@ F.binary_cross_entropy_with_logits(x,y.sigmoid(),pos_weight=y[0].exp())
 F.binary_cross_entropy_with_logits(x,y.sigmoid(),weight=y.exp(),reduction="none")
 """.split()
 
+ATTENTION = nn.MultiheadAttention(8, 2, batch_first=True)
 LAYERS = {
     "lstm": (nn.LSTM(4, 5, 2, bidirectional=True), (3, 2, 4)),
     "lstm, batch first": (nn.LSTM(4, 5, batch_first=True), (2, 3, 4)),
@@ -60,6 +62,17 @@ LAYERS = {
     "lstm cell": (nn.LSTMCell(4, 5), (3, 4)),
     "gru cell": (nn.GRUCell(4, 5), (3, 4)),
     "rnn cell": (nn.RNNCell(4, 5, nonlinearity="relu"), (3, 4)),
+    "attention layer": (lambda x: ATTENTION(x, x, x), (2, 3, 8)),
+    "attention layer, each head's weights": (lambda x: ATTENTION(x, x, x, average_attn_weights=False), (2, 3, 8)),
+    "masked attention layer": (
+        lambda x: ATTENTION(x, x, x, attn_mask=torch.zeros(3, 3), need_weights=False),
+        (2, 3, 8),
+    ),
+    "attention of one head": (lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True), (2, 3, 8)),
+    "masked attention of one head": (
+        lambda x: F.scaled_dot_product_attention(x, x[:, :2], x[:, :2, :4], torch.ones(3, 2).bool()),
+        (2, 3, 8),
+    ),
     "dropout2d": (nn.Dropout2d(), (2, 4, 6, 6)),
     "alpha dropout": (nn.AlphaDropout(), (2, 4)),
     "instance norm": (nn.InstanceNorm1d(4, affine=True), (2, 4, 6)),

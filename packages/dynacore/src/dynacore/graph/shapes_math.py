@@ -365,6 +365,17 @@ def tile(x: torch.Tensor, *sizes: Any) -> Spec:
     return repeat(x, (1,) * (x.dim() - len(times)) + tuple(times))
 
 
+@quick("diff")
+def diff(x: torch.Tensor, n: int = 1, dim: int = -1) -> Spec:
+    """Differences of neighbours."""
+    need_float(x)
+    need_packed(x)
+    if n != 1 or x.dim() == 0:
+        raise Declined
+    dim = dim_of(dim, x.dim())
+    return packed((*x.shape[:dim], x.shape[dim] - 1, *x.shape[dim + 1 :]), x.dtype)
+
+
 @quick("vstack row_stack")
 def vstack(tensors: Sequence[torch.Tensor]) -> Spec:
     """Matrices, or vectors as rows, below each other."""
@@ -423,6 +434,14 @@ def tensordot(a: torch.Tensor, b: torch.Tensor, dims: Any = 2, out: None = None)
         raise Declined
     kept = [n for d, n in enumerate(a.shape) if d not in left] + [n for d, n in enumerate(b.shape) if d not in right]
     return packed(kept, a.dtype)
+
+
+@quick("inner")
+def inner(a: torch.Tensor, b: torch.Tensor) -> Spec:
+    """Sums of products along the last dimensions."""
+    if a.dtype is not b.dtype or min(a.dim(), b.dim()) < 1 or a.shape[-1] != b.shape[-1]:
+        raise Declined
+    return packed((*a.shape[:-1], *b.shape[:-1]), a.dtype)
 
 
 @quick("logspace")

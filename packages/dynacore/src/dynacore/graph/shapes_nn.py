@@ -345,6 +345,8 @@ def attention(
 ) -> Spec:  # fmt: skip
     """Attention by the fused kernel, whose result is laid out as the queries are: stand-ins know another kernel."""
     need_float(q, k, v)
+    if q.dim() == k.dim() == v.dim() == 3:
+        return plain_attention(q, k, v, attn_mask)
     batch, heads, _, width = q.shape
     kv_heads = k.shape[1]
     if k.shape != v.shape or k.shape[0] != batch or k.shape[3] != width or (attn_mask is not None and is_causal):
@@ -360,6 +362,16 @@ def attention(
     if any(t.stride(-1) != 1 for t in (q, k, v)):
         raise Declined
     return tuple(q.shape), dense_like(q), q.dtype
+
+
+def plain_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Any) -> Spec:
+    """Attention of one head, which no fused kernel takes."""
+    batch, length, width = q.shape
+    if k.shape != (batch, k.shape[1], width) or v.shape[:2] != k.shape[:2]:
+        raise Declined
+    if mask is not None and broadcast([mask.shape, (batch, length, k.shape[1])]) != (batch, length, k.shape[1]):
+        raise Declined
+    return packed((batch, length, v.shape[2]), q.dtype)
 
 
 def fits(mask: torch.Tensor, q: torch.Tensor, k: torch.Tensor) -> bool:
@@ -378,17 +390,20 @@ def multi_head_attention(
     q_proj_weight: Any = None, k_proj_weight: Any = None, v_proj_weight: Any = None,
     static_k: Any = None, static_v: Any = None,
     average_attn_weights: bool = True, is_causal: bool = False,
-) -> tuple[Spec, None]:  # fmt: skip
-    """A whole attention layer over batches, without its weights."""
-    unusual = (bias_k, bias_v, static_k, static_v, key_padding_mask, attn_mask, q_proj_weight)
-    if need_weights or add_zero_attn or is_causal or use_separate_proj_weight or any(o is not None for o in unusual):
+) -> tuple[Spec, Spec | None]:  # fmt: skip
+    """A whole attention layer over batches, and the weights that it gave if they are wanted."""
+    unusual = (bias_k, bias_v, static_k, static_v, q_proj_weight)
+    if add_zero_attn or use_separate_proj_weight or any(o is not None for o in unusual):
         raise Declined
     need_float(q, k, v, in_weight, out_weight, *(b for b in (in_bias, out_bias) if b is not None))
     if q.dim() != 3 or k.shape != v.shape or q.shape[1:] != k.shape[1:] or q.shape[2] != width or width % num_heads:
         raise Declined
     if in_weight.shape != (3 * width, width) or out_weight.shape != (width, width):
         raise Declined
-    return packed(q.shape, q.dtype), None
+    length, batch, _ = q.shape
+    heads = () if average_attn_weights else (num_heads,)
+    weights = packed((batch, *heads, length, k.shape[0]), q.dtype) if need_weights else None
+    return packed(q.shape, q.dtype), weights
 
 
 @quick("_transformer_encoder_layer_fwd")

@@ -9,6 +9,6 @@ that writes it): the C object in the same state, sharing the iterators below it.
 class stands for nothing, a function makes its instances, and they are handed out as the Python objects that they are.
 """
 
-from . import combinatorics, constructors, functions, iterators, itertoolz, objects
+from . import autograd, combinatorics, constructors, functions, iterators, itertoolz, objects
 
-__all__ = ["combinatorics", "constructors", "functions", "iterators", "itertoolz", "objects"]
+__all__ = ["autograd", "combinatorics", "constructors", "functions", "iterators", "itertoolz", "objects"]

@@ -32,6 +32,11 @@ def test_every_code_in_the_source_is_in_the_table():
     assert not unknown, "codes missing from dynacore.reasons: " + "\n".join(unknown)
 
 
+def test_every_row_is_used():
+    text = "".join(path.read_text() for path in SOURCE.rglob("*.py") if path.name != "reasons.py")
+    assert not [code for code in REASONS if f'"{code}"' not in text]
+
+
 @pytest.mark.parametrize("code", REASONS)
 def test_rows_are_complete(code):
     row = REASONS[code]

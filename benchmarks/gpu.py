@@ -78,6 +78,26 @@ def bandwidth_rows(quick: bool) -> dict[str, tuple[Callable[..., Any], list[torc
     return found
 
 
+def product_rows(quick: bool) -> dict[str, tuple[Callable[..., Any], list[torch.Tensor]]]:
+    """Products with pointwise work behind them, as layers of a transformer have them."""
+    tokens, width, hidden = (512, 1024, 4096) if quick else (8192, 4096, 14336)
+    found: dict[str, tuple[Callable[..., Any], list[torch.Tensor]]] = {}
+    for dtype in (torch.bfloat16, torch.float16, torch.float32):
+
+        def make(*shape: int, dtype: torch.dtype = dtype) -> torch.Tensor:
+            return (torch.randn(shape, device="cuda") / 8).to(dtype)
+
+        x, wide = make(tokens, width), make(tokens, hidden)
+        cases = {
+            "linear, GELU": (programs.linear_gelu, [x, make(hidden, width), make(hidden)]),
+            "linear, residual": (programs.linear_residual, [wide, make(width, hidden), x]),
+            "linear twice, SwiGLU": (programs.linear_swiglu, [x, make(hidden, width), make(hidden, width)]),
+            "linear, GELU, 16 tokens": (programs.linear_gelu, [x[:16], make(hidden, width), make(hidden)]),
+        }
+        found.update({f"{name} {str(dtype)[6:]}": case for name, case in cases.items()})
+    return found
+
+
 def least_bytes(function: Callable[..., Any], arguments: list[torch.Tensor]) -> int:
     """Every argument and result once."""
     results = function(*arguments)
@@ -201,7 +221,7 @@ def main() -> None:
         raise SystemExit("benchmarks/gpu.py needs a GPU that torch can use, and found none")
     import triton
 
-    import backend_gpu  # noqa: F401  (registers the backend)
+    import backend_gpu
 
     repeats = 20 if options.quick else 50
     bandwidth = copy_bandwidth(repeats)
@@ -215,6 +235,12 @@ def main() -> None:
     for name, (function, arguments) in bandwidth_rows(options.quick).items():
         rows.append(compare(name, function, arguments, None, repeats))
         show(rows[-1], bandwidth, least_bytes(function, arguments))
+    for name, (function, arguments) in product_rows(options.quick).items():
+        backend_gpu.clear_reports()
+        rows.append(compare(name, function, arguments, "max-autotune-no-cudagraphs", repeats))
+        show(rows[-1], bandwidth)
+        rows[-1]["choices"] = [str(choice) for report in backend_gpu.reports() for choice in report.choices]
+        print("\n".join(f"    {choice}" for choice in rows[-1]["choices"]))
     arguments = [a.cuda() for a in block_arguments(4, 512, 2048, 16, 5632, torch.bfloat16)]
     rows.append(compare("transformer block bfloat16", block, arguments, None, repeats))
     show(rows[-1], bandwidth)

@@ -47,18 +47,19 @@ def every_kernel_compiles(strict_backend, compiler):
     """Whatever kernels a test generates compile for a named target, too; one that doesn't fails the test."""
     from gpu.kernels import kernels_of
 
-    from backend_gpu import pipeline
+    from backend_gpu import alternatives, pipeline
 
     found = []
     original = pipeline.schedule
 
-    def kept(graph):
-        plan = original(graph)
+    def kept(graph, **options):
+        plan = original(graph, **options)
         found.extend(kernels_of(plan))
         return plan
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "schedule", kept)
+        patch.setattr(alternatives, "schedule", kept)
         yield
     compiler.compile_new(found)
 
@@ -71,8 +72,8 @@ def plans(monkeypatch):
     found = []
     original = pipeline.schedule
 
-    def kept(graph):
-        found.append(original(graph))
+    def kept(graph, **options):
+        found.append(original(graph, **options))
         return found[-1]
 
     monkeypatch.setattr(pipeline, "schedule", kept)

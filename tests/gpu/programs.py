@@ -57,6 +57,18 @@ def bias_gelu_residual(x, b, residual):
     return F.gelu(x + b) + residual
 
 
+def linear_gelu(x, w, b):
+    return F.gelu(F.linear(x, w, b))
+
+
+def linear_residual(x, w, residual):
+    return F.linear(x, w) + residual
+
+
+def linear_swiglu(x, gate, up):
+    return F.silu(F.linear(x, gate)) * F.linear(x, up)
+
+
 def tensors(*shapes, dtype=torch.float32):
     generator = torch.Generator().manual_seed(sum(map(sum, shapes)))
     return [torch.randn(shape, generator=generator).to(dtype) for shape in shapes]

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from gpu.helpers import run
 
-from backend_gpu import pipeline
+from backend_gpu import kernels
 from backend_gpu.actions import Allocate, Call, Drop, Launch, Return
 from backend_gpu.check_program import check_program
 from backend_gpu.ir.check import IRError
@@ -26,7 +26,7 @@ def chain(x, w):
 def checked(monkeypatch):
     """The arguments of the checker for `chain`."""
     seen = []
-    monkeypatch.setattr(pipeline, "check_program", lambda *arguments: seen.append(arguments))
+    monkeypatch.setattr(kernels, "check_program", lambda *arguments: seen.append(arguments))
     run(chain, X, W)
     ((actions, graph, sources),) = seen
     check_program(actions, graph, sources)
@@ -126,7 +126,7 @@ def test_a_broken_program_is_refused(what, checked):
 def test_in_place_only_where_each_element_is_read_where_it_is_written(monkeypatch):
     """A kernel that mirrors rows may not write over what it reads, as one that doubles them may."""
     seen = []
-    monkeypatch.setattr(pipeline, "check_program", lambda *arguments: seen.append(arguments))
+    monkeypatch.setattr(kernels, "check_program", lambda *arguments: seen.append(arguments))
     for function in (lambda x, w: (x @ w) * 2, lambda x, w: (x @ w).flip(0)):
         run(function, X, W)
     (doubled, *known), (mirrored, *others) = seen

@@ -1,4 +1,4 @@
-"""What lies between a kernel's source and its launch: the cache, measuring, and kernels that don't compile."""
+"""What lies between a kernel's source and its launch: the cache, and kernels that don't compile."""
 
 import os
 import subprocess
@@ -11,8 +11,7 @@ from gpu.programs import ONE_KERNEL, tensors
 
 import backend_gpu
 import dynacore
-from backend_gpu.render.tiles import Tile
-from backend_gpu.runtime import autotune, cache
+from backend_gpu.runtime import cache
 
 
 def test_a_damaged_entry_is_made_anew(tmp_path):
@@ -43,56 +42,6 @@ def test_a_cache_that_can_not_be_written_is_replaced_with_a_message(tmp_path, ca
     with backend_gpu.config.patch(cache_dir=str(blocked)):
         assert cache.folder() != blocked
         run(ONE_KERNEL["gelu"][0], *tensors((3, 5)))
-
-
-class Clock:
-    """Kernels that take as long as their tile says, and write what they are given to."""
-
-    def __init__(self, seconds):
-        self.seconds, self.measured, self.last = seconds, [], None
-
-    def launcher(self, tile):
-        def launch(x, out):
-            self.last = tile
-            if self.seconds[tile] is None:
-                raise RuntimeError("too many registers")
-            out.add_(x)
-
-        return launch
-
-    def time(self, call):
-        call()
-        self.measured.append(self.last)
-        return self.seconds[self.last]
-
-
-def test_the_fastest_tile_is_taken_noted_and_what_was_written_is_put_back(tmp_path):
-    tiles = [Tile(128), Tile(256), Tile(512), Tile(1024)]
-    clock = Clock(dict(zip(tiles, [3.0, 1.0, None, 2.0])))
-    x, out = torch.ones(4), torch.full((4,), 5.0)
-    with backend_gpu.config.patch(cache_dir=str(tmp_path)):
-        for _ in range(2):
-            found = autotune.best("key", tiles, clock.launcher, [x, out], [1], clock.time)
-            assert found == Tile(256) and torch.equal(out, torch.full((4,), 5.0))
-        assert len(clock.measured) == 3  # the second time it was read from the cache
-
-
-def test_without_memory_to_measure_the_usual_tile_is_taken(tmp_path):
-    class Full:
-        def clone(self):
-            raise torch.OutOfMemoryError("no")
-
-    with backend_gpu.config.patch(cache_dir=str(tmp_path)):
-        assert autotune.best("other", [Tile(1), Tile(2)], None, [Full()], [0], None) == Tile(1)
-
-
-def test_candidates_start_with_the_usual_tile_and_differ():
-    from backend_gpu.ir.loops import Loops
-
-    for form, persistent in (("pointwise", True), ("rows", True), ("rows", False)):
-        tile = Tile(1, 2048, 8, 1, persistent)
-        found = autotune.candidates(Loops("k", form, 64, 2048, [], [], [], persistent), tile)
-        assert found[0] == tile and len(set(found)) == len(found) > 2
 
 
 def test_a_kernel_that_does_not_compile_leaves_its_graph_to_aten(monkeypatch):

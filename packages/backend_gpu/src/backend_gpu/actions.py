@@ -60,14 +60,10 @@ class Launch:
     tensors: list[str]
     numbers: list[str]
     idle: bool = False
-    unless_empty: bool = False
-    """Whether its number of elements is known only when the program runs, and may be 0."""
 
     def lines(self) -> list[str]:
         call = f"{self.launcher}({', '.join([*self.tensors, *self.numbers])})"
-        if self.idle:
-            return [f"# nothing to do: {call}"]
-        return [f"if {self.numbers[0]} > 0:", f"    {call}"] if self.unless_empty else [call]
+        return [f"# nothing to do: {call}" if self.idle else call]
 
 
 @dataclass

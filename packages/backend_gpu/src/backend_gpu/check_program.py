@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from .actions import Action, Allocate, Call, Drop, Launch, Operand, Return, Take
 from .ir.check import IRError
 from .ir.index import Index, product, variables
-from .ir.loops import Loops, Stmt
+from .ir.loops import Loops, Stmt, buffers_read
 from .ir.nodes import Graph, Node
 from .lower.memory import same_strides
 from .render.source import Source
@@ -156,7 +156,8 @@ class _Checker:
             if idle or kernel.parts and other is written or self.held[names[other]] is not memory:
                 continue
             again = kernel.parts or kernel.form == "rows" and not kernel.persistent
-            self.require(other is written or not again,
+            factor = kernel.form == "product" and other in buffers_read(kernel.stmts[0])
+            self.require(not factor and (other is written or not again),
                          f"{names[written]} overwrites {names[other]} in a kernel that reads it again")  # fmt: skip
             stores = [(p, s) for p, s in enumerate(kernel.stmts) if s.op == "store" and s.attrs["buffer"] is written]
             loads = [(p, s) for p, s in enumerate(kernel.stmts) if s.op == "load" and s.attrs["buffer"] is other]
@@ -195,9 +196,8 @@ def accesses(kernel: Loops) -> tuple[set[Node], dict[Node, list[Stmt]]]:
     writes: dict[Node, list[Stmt]] = {}
     for part in kernel.parts or (kernel,):
         for stmt in part.stmts:
-            if stmt.op == "load":
-                reads.add(stmt.attrs["buffer"])
-            elif stmt.op == "store":
+            reads.update(buffers_read(stmt))
+            if stmt.op == "store":
                 writes.setdefault(stmt.attrs["buffer"], []).append(stmt)
                 if stmt.attrs["kind"] == "add" or stmt.attrs["buffer"].op == "scatter" or stmt.attrs["guards"]:
                     reads.add(stmt.attrs["buffer"])

@@ -12,13 +12,13 @@ import torch
 
 from .actions import Action, Allocate, Call, Drop, Launch, Operand, Return, Take, source_of
 from .errors import Unsupported
-from .ir.index import Expr, Index, bounds
+from .ir.index import Expr, Index
 from .ir.loops import Loops
 from .ir.nodes import Node, Ref
 from .lower.memory import same_strides, strided
 from .render.text import IndexText
 from .schedule.buffers import Plan
-from .schedule.plan import Schedule, Step
+from .schedule.steps import Schedule, Step
 
 OUT_VARIANTS = {
     torch.ops.aten.mm.default: "mm.out",
@@ -46,13 +46,13 @@ class ProgramText:
         return source_of(self.actions)
 
 
-def write_program(schedule: Schedule, plan: Plan, name_kernel: Callable[[Loops], str]) -> ProgramText:
-    """The program of a schedule. `name_kernel` gives the name of a kernel's launcher."""
+def write_program(schedule: Schedule, plan: Plan, name_kernel: Callable[[Step], str]) -> ProgramText:
+    """The program of a schedule. `name_kernel` gives the name of the launcher for a step that is a kernel."""
     return _Writer(schedule, plan, name_kernel).write()
 
 
 class _Writer:
-    def __init__(self, schedule: Schedule, plan: Plan, name_kernel: Callable[[Loops], str]):
+    def __init__(self, schedule: Schedule, plan: Plan, name_kernel: Callable[[Step], str]):
         self.schedule, self.plan, self.name_kernel = schedule, plan, name_kernel
         self.graph = schedule.graph
         self.actions: list[Action] = []
@@ -70,7 +70,7 @@ class _Writer:
                 if source is not None and source not in map(self.plan.home, step.reads):
                     self.actions.append(Drop([self.names.pop(source)]))
             if step.kernel is not None:
-                self._kernel(step.kernel)
+                self._kernel(step, step.kernel)
             else:
                 self._extern(step)
             dead = [self.names[node] for node in self.plan.dead[number] if node in self.names]
@@ -146,15 +146,17 @@ class _Writer:
             value = f"view({self.names[source]}, {shape}, {strides}, 0)"
         self.actions.append(Allocate(name, node, None if source is None else self.names[source], value))
 
-    def _kernel(self, kernel: Loops) -> None:
-        launcher = self.name_kernel(kernel)
+    def _kernel(self, step: Step, kernel: Loops) -> None:
+        launcher = self.name_kernel(step)
         tensors = [self.name(self.plan.home(buffer)) for buffer in kernel.buffers]
-        numbers = [self.index.write(part.x) for part in kernel.parts or (kernel,)] + kernel.symbols
+        counts = [part.x for part in kernel.parts or (kernel,)]
+        if kernel.form == "product":
+            attrs = kernel.stmts[0].attrs
+            counts = [attrs["rows"], kernel.r, attrs["batches"]]
+        numbers = [*map(self.index.write, counts), *kernel.symbols]
         reduces = any(stmt.op == "reduce" for stmt in kernel.stmts)
         idle = not kernel.parts and kernel.x == 0 or (kernel.r == 0 and not reduces)
-        ends = any(stmt.finish for stmt in kernel.stmts)  # without any row, too, it writes a result
-        unsure = isinstance(kernel.x, Expr) and bounds(kernel.x)[0] < 1 and not ends
-        self.actions.append(Launch(launcher, kernel, tensors, numbers, idle, unsure))
+        self.actions.append(Launch(launcher, kernel, tensors, numbers, idle))
 
     def operand(self, node: Node, wanted: tuple[Index, ...] | None = None) -> Operand:
         """A tensor for ATen or for the caller: a variable, or a view of one."""

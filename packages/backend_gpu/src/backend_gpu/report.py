@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dynacore import logs
+
+if TYPE_CHECKING:
+    from .runtime.choosing import Choice
 
 
 @dataclass
@@ -27,6 +30,8 @@ class GraphReport:
     compiled: Any = None
     recording: Any = None
     """What recording did in the modes that record: a `runtime.cudagraphs.Tally`."""
+    choices: list[Choice] = field(default_factory=list)
+    """What was chosen among alternatives in the modes that measure, with the times."""
     failures: list[str] = field(default_factory=list)
     """What calls of it raised."""
 
@@ -37,6 +42,7 @@ class GraphReport:
         direction = "backward" if self.backward else "forward"
         lines = [f"{direction}: {self.kernels} kernels, {sum(calls.values())} ATen calls"]
         lines += [f"  {count} x {call}" for call, count in sorted(calls.items())]
+        lines += [f"  {choice}" for choice in self.choices]
         return "\n".join(lines)
 
 

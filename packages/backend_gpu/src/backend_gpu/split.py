@@ -5,7 +5,7 @@ Which ones is a matter of size (`RULES`). The pieces are joined in a fixed order
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -29,6 +29,8 @@ class Rule:
 
 RULES = {"along": Rule(1, 256, 1 << 16, 4096, 16384), "across": Rule(32, 256, 4096, 256, 4096)}
 """Along: the elements of a row lie side by side. Across: those of neighbouring rows do, as in a sum over a batch."""
+TRIED = {"along": Rule(1, 1024, 1 << 14, 4096, 16384), "across": Rule(32, 1024, 1024, 256, 4096)}
+"""Where cutting is worth a measurement."""
 PROGRAMS = 1024
 """About how many programs a device is kept busy with."""
 IN_ONE_KERNEL = ("sum", "max", "min")
@@ -55,14 +57,14 @@ class Pieces:
     guards: tuple[Guard, ...]
 
 
-def cut(shape: Sequence[Index], axes: Sequence[int]) -> Pieces | None:
+def cut(shape: Sequence[Index], axes: Sequence[int], rules: Mapping[str, Rule] | None = None) -> Pieces | None:
     """How to cut the rows of a tensor that is reduced over `axes`, or None where they aren't to be."""
     kept = [size for d, size in enumerate(shape) if d not in axes]
     along = [shape[d] for d in axes]
     rows, length = product(kept), product(along)
     if not axes or not isinstance(rows, int) or not isinstance(length, int) or not isinstance(along[0], int):
         return None
-    rule = RULES["along" if rows == 1 or len(shape) - 1 in axes else "across"]
+    rule = (rules or RULES)["along" if rows == 1 or len(shape) - 1 in axes else "across"]
     if rows == 0 or not few_long_rows(rows, length, rule):
         return None
     wanted = max(1, PROGRAMS * rule.rows // rows)
@@ -93,8 +95,11 @@ def cut(shape: Sequence[Index], axes: Sequence[int]) -> Pieces | None:
     return Pieces(count, piece, whole, index, guards)
 
 
-def split(graph: Graph) -> None:
-    """Rewrite a graph in place: each long reduction with few rows becomes one of pieces and one that joins them."""
+def split(graph: Graph, rules: Mapping[str, Rule] | None = None) -> bool:
+    """Rewrite a graph in place: each long reduction with few rows becomes one of pieces and one that joins them.
+
+    Returns whether there was one.
+    """
     nodes = topological(graph.roots())
     kinds: dict[tuple[Node, tuple[int, ...]], set[str]] = {}
     for node in nodes:
@@ -105,13 +110,14 @@ def split(graph: Graph) -> None:
     for node in nodes:
         if node.op == "reduce":
             source, axes = node.inputs[0], node.attrs["dims"]
-            pieces = cut(source.shape, axes)
+            pieces = cut(source.shape, axes, rules)
             if pieces is not None and not (node.numel == 1 and kinds[source, axes] <= set(IN_ONE_KERNEL)):
                 builder.name, builder.where = node.name, node.where
                 replaced[node] = _Cut(builder, source, axes, pieces).reduced(node, replaced)
         node.inputs = tuple(replaced.get(source, source) for source in node.inputs)
     graph.outputs = [replaced.get(value, value) if isinstance(value, Node) else value for value in graph.outputs]
     graph.mutations = [(target, replaced.get(value, value)) for target, value in graph.mutations]
+    return bool(replaced)
 
 
 class _Cut:

@@ -9,7 +9,7 @@ from .ir.index import Index, evaluate, variables
 from .ir.loops import Loops, R, Stmt, X
 from .ir.nodes import Node
 from .schedule.groups import kept_by
-from .schedule.plan import Schedule, Step
+from .schedule.steps import Schedule, Step
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,8 @@ def in_range(part: Index, size: Index, guards: tuple[Guard, ...]) -> bool:
 
 
 def _guarded_parts(part: Index, size: Index, guards: tuple[Guard, ...]) -> bool:
-    """A guard may bound a variable inside a larger index; then the guard's expression is that variable."""
+    """A guard may bound a variable inside a larger index, or what one makes up with others: then the guard's expression
+    is put in its place."""
     if isinstance(part, int):
         return 0 <= part < bounds(size)[0]
     values: dict[Atom, Index] = {}
@@ -114,6 +115,10 @@ def _guarded_parts(part: Index, size: Index, guards: tuple[Guard, ...]) -> bool:
             for variable in variables(expr):
                 offset = expr - of_atom(variable)
                 if not isinstance(offset, int):
+                    if variable not in values and not any(v == variable for v in variables(offset)):
+                        guarded = of_atom(Var(variable.name + "'", limit, least))
+                        values[variable] = guarded - offset
+                        break
                     continue
                 low = max(least - offset, variable.low)
                 top = limit - offset if isinstance(limit, int) else variable.high

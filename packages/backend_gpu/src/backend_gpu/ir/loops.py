@@ -11,6 +11,8 @@ whole kernel. Statements:
     scan              along r: kind cumsum, cumprod
     online            the sum of exp(v - max of v), together with that maximum, in one pass
     grid              a reduction of a row's value over all rows; what uses it runs in the kernel's last program
+    product           of two matrices (attrs `left`, `right`: `Matrix`), summed over `count`; the first statement of a
+                      kernel of the form product, whose rows are the `rows` of each of its `batches`
 """
 
 from __future__ import annotations
@@ -21,13 +23,27 @@ from typing import Any
 
 import torch
 
-from .index import Index, Var, bounds, not_negative, variables
+from .index import Index, Var, bounds, mul, not_negative, total, var, variables
 from .nodes import SHORT, Node
 from .pointwise import TABLE
 
 X, R = 1, 2
 """Bits of `Stmt.dims`."""
 REDUCTIONS = ("sum", "prod", "max", "min", "argmax", "argmin", "squares")
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A factor of a product: its element (b, i, j), b for the batch, is at `offset` and `steps` of each in the buffer.
+    """
+
+    buffer: Node
+    offset: Index
+    steps: tuple[Index, Index, Index]
+
+    def __str__(self) -> str:
+        place = self.offset + total(mul(var(name), step) for name, step in zip("bij", self.steps))
+        return f"{self.buffer.name}[{place}]"
 
 
 @dataclass(slots=True)
@@ -47,8 +63,9 @@ class Stmt:
 
 @dataclass(slots=True)
 class Loops:
-    """One kernel. `form` is pointwise, rows (one or more rows a program), or combo: `parts` side by side, which are
-    pointwise kernels that need nothing of each other."""
+    """One kernel. `form` is pointwise, rows (one or more rows a program), product (a tile of a product a program, and
+    what is computed of it), or combo: `parts` side by side, which are pointwise kernels that need nothing of each
+    other."""
 
     name: str
     form: str
@@ -61,6 +78,8 @@ class Loops:
     persistent: bool = True
     where: list[str] = field(default_factory=list)
     parts: list[Loops] = field(default_factory=list)
+    whole: Loops | None = None
+    """The same with rows held whole, where they are looped over and might be."""
 
     @property
     def symbols(self) -> list[str]:
@@ -74,7 +93,9 @@ class Loops:
     def __str__(self) -> str:
         if self.parts:
             return "\n".join([f"kernel {self.name}: side by side", *map(str, self.parts)])
-        kind = "" if self.form == "pointwise" else f" r={self.r} {'persistent' if self.persistent else 'looped'}"
+        kind = {"pointwise": "", "product": f" r={self.r}"}.get(
+            self.form, f" r={self.r} {'persistent' if self.persistent else 'looped'}"
+        )
         lines = [f"kernel {self.name}: {self.form} x={self.x}{kind}"]
         lines += [f"  {stmt_text(number, stmt)}" for number, stmt in enumerate(self.stmts)]
         return "\n".join(lines)
@@ -93,6 +114,9 @@ def stmt_text(number: int, stmt: Stmt) -> str:
     if stmt.op == "store":
         sign = "+=" if attrs["kind"] == "add" else "="
         return f"store {attrs['buffer'].name}[{attrs['index']}] {sign} {arguments} {guard}".rstrip() + tail
+    if stmt.op == "product":
+        text = f"{attrs['left']} by {attrs['right']} over {attrs['count']}, {attrs['precision']}"
+        return f"v{number}: {SHORT[stmt.dtype]} = product {text}{tail}"
     if stmt.op == "check":
         return f"check 0 <= {arguments} < {attrs['size']} {guard}".rstrip()
     detail = {"const": attrs.get("value"), "index": attrs.get("expr")}.get(stmt.op, arguments)
@@ -107,6 +131,17 @@ def indices(stmt: Stmt) -> Iterable[Index]:
             yield stmt.attrs[key]
     for guard in stmt.attrs.get("guards", ()):
         yield from guard
+    if stmt.op == "product":
+        yield from (stmt.attrs[key] for key in ("count", "rows", "batches"))
+        for matrix in (stmt.attrs["left"], stmt.attrs["right"]):
+            yield from (matrix.offset, *matrix.steps)
+
+
+def buffers_read(stmt: Stmt) -> list[Node]:
+    """The buffers that a statement reads."""
+    if stmt.op == "product":
+        return [stmt.attrs["left"].buffer, stmt.attrs["right"].buffer]
+    return [stmt.attrs["buffer"]] if stmt.op == "load" else []
 
 
 def check_loops(kernel: Loops) -> None:
@@ -136,6 +171,11 @@ def check_loops(kernel: Loops) -> None:
         if stmt.op in ("load", "store"):
             require(stmt.attrs["buffer"] in kernel.buffers, number, "not among the buffers")
             require(_inside(stmt, kernel), number, "may be outside its buffer")
+        if stmt.op == "product":
+            require(kernel.form == "product" and number == 0, number, "a product is the first of its kernel")
+            require(kernel.x == mul(stmt.attrs["rows"], stmt.attrs["batches"]), number, "other rows")
+            require(all(buffer in kernel.buffers for buffer in buffers_read(stmt)), number, "not among the buffers")
+            require(_factors_inside(stmt, kernel.r), number, "may be outside its buffer")
 
 
 def _inside(stmt: Stmt, kernel: Loops) -> bool:
@@ -144,10 +184,27 @@ def _inside(stmt: Stmt, kernel: Loops) -> bool:
     if stmt.attrs.get("guards") or kernel.x == 0 or kernel.r == 0:
         return True
     high = bounds(index)[1]
+    extent = _extent(buffer)
+    return not_negative(index) and (not isinstance(extent, int) or high < extent)
+
+
+def _extent(buffer: Node) -> Index:
     extent: Index = 1
     for size, step in zip(buffer.shape, buffer.layout()):
         extent = extent + (size - 1) * step if not isinstance(size, int) or size else 0
-    return not_negative(index) and (not isinstance(extent, int) or high < extent)
+    return extent
+
+
+def _factors_inside(stmt: Stmt, columns: Index) -> bool:
+    """Whether the last element of each factor is inside its buffer; symbolic sizes are taken to be right."""
+    batches, rows, count = (stmt.attrs[key] for key in ("batches", "rows", "count"))
+    for matrix, sizes in ((stmt.attrs["left"], (rows, count)), (stmt.attrs["right"], (count, columns))):
+        steps = zip((batches, *sizes), matrix.steps)
+        last = matrix.offset + total(mul(size - 1, step) for size, step in steps)
+        extent = _extent(matrix.buffer)
+        if isinstance(last, int) and isinstance(extent, int) and last >= extent:
+            return False
+    return True
 
 
 def value_var(number: int, size: Index) -> Var:

@@ -11,6 +11,7 @@ import torch
 from ..ir.index import Index, variables
 from ..ir.loops import R, Stmt, X, indices
 from ..ir.pointwise import HALVES, TABLE
+from .product import NAMES, write_product
 from .reduce import Accumulators, reduce_tile, spread
 from .text import TYPES, number, typed_number
 
@@ -29,6 +30,8 @@ class Body:
         self.names: dict[int, str] = {}
         self.written: set[int] = set()
         self._taken: set[str] = set(RESERVED) | set(writer.pointers.values()) | set(self.kernel.symbols)
+        if self.kernel.form == "product":
+            self._taken |= NAMES
         self._wide: dict[int, str] = {}
         self.partials = 0
         self.wide_partials = any(s.op == "grid" and s.dtype in (torch.float64, torch.int64) for s in self.kernel.stmts)
@@ -172,6 +175,8 @@ class Body:
             self._check(stmt)
         elif stmt.op == "reduce":
             reduce_tile(self, position, stmt)
+        elif stmt.op == "product":
+            write_product(self, position, stmt)
         elif stmt.op == "scan":
             self.assign(position, f"tl.{stmt.attrs['kind']}({spread(self, stmt.args[0])}, 1)")
         elif stmt.op == "grid":

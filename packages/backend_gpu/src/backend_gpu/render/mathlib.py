@@ -59,6 +59,12 @@ if INTERPRETED:
 
         return choose
 
+    def dot(a: Any, b: Any, sums: Any, input_precision: str) -> Any:
+        """The interpreter holds numbers of bf16 as integers, and multiplies these."""
+        if a.dtype == tl.bfloat16:
+            a, b = a.to(tl.float32), b.to(tl.float32)
+        return tl.dot(a, b, sums, input_precision=input_precision)
+
     tan, asin, acos, atan = map(_elementwise, (np.tan, np.arcsin, np.arccos, np.arctan))
     sinh, cosh, tanh = map(_elementwise, (np.sinh, np.cosh, np.tanh))
     asinh, acosh, atanh = map(_elementwise, (np.arcsinh, np.arccosh, np.arctanh))
@@ -76,6 +82,8 @@ if INTERPRETED:
     fmod = _elementwise(_int_or(np.fmod, np.fmod))
 else:
     from .devicelib import *  # noqa: F403
+
+    dot = tl.dot
 
 
 @triton.jit

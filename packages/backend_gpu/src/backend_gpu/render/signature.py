@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..ir.index import Expr
-from ..ir.loops import Loops
+from ..ir.loops import Loops, Matrix
 from ..ir.nodes import Node, freeze
-from .tiles import Tile, needs_64_bits
+from .tiles import Tile, even, needs_64_bits
 
 
 def signature(kernel: Loops, tile: Tile) -> str:
@@ -15,18 +15,21 @@ def signature(kernel: Loops, tile: Tile) -> str:
 
 
 def _body(kernel: Loops, tile: Tile, numbers: dict[Node, int]) -> str:
-    even = tile.x == 1 or isinstance(kernel.x, int) and kernel.x % tile.x == 0
-    lines = [f"{kernel.form} {kernel.r} {kernel.persistent} {tile} {even} {needs_64_bits(kernel)}"]
+    lines = [f"{kernel.form} {kernel.r} {kernel.persistent} {tile!r} {even(kernel, tile)} {needs_64_bits(kernel)}"]
     lines += [str(buffer.dtype) for buffer in kernel.buffers]
     for stmt in kernel.stmts:
         attrs = []
         for key, value in stmt.attrs.items():
-            attrs.append((key, numbers[value] if key == "buffer" else _text(value)))
+            attrs.append((key, _text(value, numbers)))
         lines.append(f"{stmt.op} {stmt.args} {stmt.dtype} {stmt.dims} {stmt.stage} {stmt.finish} {attrs}")
     return "\n".join(lines)
 
 
-def _text(value: object) -> str:
+def _text(value: object, numbers: dict[Node, int]) -> str:
     if isinstance(value, tuple):
-        return f"({', '.join(map(_text, value))})"
+        return f"({', '.join(_text(item, numbers) for item in value)})"
+    if isinstance(value, Node):
+        return f"buffer {numbers[value]}"
+    if isinstance(value, Matrix):
+        return _text((value.buffer, value.offset, value.steps), numbers)
     return str(value) if isinstance(value, (int, Expr)) else str(freeze(value))

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from ..ir.index import Atom, Div, Index, Mod, of_atom, variables
 from ..ir.loops import Loops, R, Stmt, X, indices
 from ..ir.nodes import Node
+from . import product
 from .body import Body
 from .text import POINTERS, IndexText
-from .tiles import Tile, needs_64_bits
+from .tiles import Tile, even, needs_64_bits
 
 HEADER = """import triton
 import triton.language as tl
@@ -34,7 +35,8 @@ class Source:
     partials: int = 0
     """How many numbers a program leaves for the last one, which finishes the kernel; 0: there is no such step."""
     sizes: int = 1
-    """How many numbers of elements stand behind the tensors: several where kernels run side by side."""
+    """How many numbers of elements stand behind the tensors: several where kernels run side by side, and the rows,
+    columns and batches of a product."""
     checks: bool = False
     symbols: list[str] = field(default_factory=list)
 
@@ -88,7 +90,7 @@ class Writer:
         self.kernel, self.tile = kernel, tile
         self.xnumel, self.program = xnumel, program
         self.wide = needs_64_bits(kernel)
-        self.x_even = tile.x == 1 or isinstance(kernel.x, int) and kernel.x % tile.x == 0
+        self.x_even = even(kernel, tile)
         self.r_even = isinstance(kernel.r, int) and kernel.r > 0 and kernel.r % tile.r == 0
         self.pointers = pointers or pointer_names(kernel)
         self.index = IndexText({})
@@ -104,27 +106,36 @@ class Writer:
         symbols = kernel.symbols
         parameters = [(self.pointers[buffer], POINTERS[buffer.dtype]) for buffer in kernel.buffers]
         size = "i64" if self.wide else "i32"
-        parameters.append((self.xnumel, size))
+        sizes = [self.xnumel, "rnumel", "batches"] if kernel.form == "product" else [self.xnumel]
+        parameters += [(name, size) for name in sizes]
         parameters += [(name, size) for name in symbols]
         if partials:
             parameters += [("partials_ptr", "*fp64" if self.body.wide_partials else "*fp32"), ("counter_ptr", "*i32")]
         constexprs = {"XBLOCK": self.tile.x}
         if self.two:
             constexprs["RBLOCK"] = self.tile.r
+        if self.tile.k:
+            constexprs["KBLOCK"] = self.tile.k
         names = [name for name, _ in parameters] + [f"{name}: tl.constexpr" for name in constexprs]
         title = f'    """{self._title()}"""\n'
         lines = "\n".join(f"    {line}" for line in self.lines)
         text = f"{HEADER}def {kernel.name}({', '.join(names)}):\n{title}{lines}"
-        return Source(kernel.name, text + "\n", parameters, constexprs, self.tile, partials,
-                      checks=any(stmt.op == "check" for stmt in kernel.stmts), symbols=symbols)  # fmt: skip
+        return Source(kernel.name, text + "\n", parameters, constexprs, self.tile, partials, len(sizes),
+                      any(stmt.op == "check" for stmt in kernel.stmts), symbols)  # fmt: skip
 
     def _title(self) -> str:
         where = ", ".join(self.kernel.where[:6])
         shape = "elements" if self.kernel.form == "pointwise" else f"rows of {self.kernel.r}"
+        if self.kernel.form == "product":
+            shape = f"by {self.tile.r} elements of a product, {self.tile.k} factors at a time"
         return f"One program: {self.tile.x} {shape}." + (f" From {where}." if where else "")
 
     def _variables(self) -> None:
         """x and r, their masks, and the parts of indices that stand in several places."""
+        if self.kernel.form == "product":
+            product.variables(self)
+            self.name_parts(X)
+            return
         start = f"{self.program}.to(tl.int64)" if self.wide else self.program
         x = f"{start} * XBLOCK + tl.arange(0, XBLOCK)"
         self.lines.append(f"x = ({x})[:, None]" if self.two else f"x = {x}")

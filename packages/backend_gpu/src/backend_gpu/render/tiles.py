@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..ir.index import Index, Var, bounds, coefficient
-from ..ir.loops import Loops
+from ..ir.loops import Loops, buffers_read
 
 LOOP_STEP = 2048
 MANY = 1 << 20
@@ -13,14 +13,25 @@ MANY = 1 << 20
 
 @dataclass(frozen=True)
 class Tile:
-    """`x` rows by `r` elements a program, `warps` warps, `stages` of software pipelining, `splits` programs a row."""
+    """`x` rows by `r` elements a program, `warps` warps, `stages` of software pipelining; of a product, `k` factors at
+    a time."""
 
     x: int
     r: int = 1
     warps: int = 4
     stages: int = 1
     persistent: bool = True
-    splits: int = 1
+    k: int = 0
+
+    def __str__(self) -> str:
+        sizes = " x ".join(map(str, (self.x, *(size for size in (self.r, self.k) if size > 1))))
+        return f"{sizes}, {self.warps} warps" + (f", {self.stages} stages" if self.stages > 1 else "")
+
+
+def even(kernel: Loops, tile: Tile) -> bool:
+    """Whether no tile reaches past the last row."""
+    rows = kernel.stmts[0].attrs["rows"] if kernel.form == "product" else kernel.x
+    return tile.x == 1 or isinstance(rows, int) and rows % tile.x == 0
 
 
 def power(value: int) -> int:
@@ -51,6 +62,9 @@ def choose(kernel: Loops, interpreted: bool = False) -> Tile:
         return _pointwise(max(kernel.parts, key=lambda part: size(part.x)), interpreted)
     if kernel.form == "pointwise":
         return _pointwise(kernel, interpreted)
+    if kernel.form == "product":
+        rows = size(kernel.stmts[0].attrs["rows"])
+        return Tile(max(16, min(128, power(rows))), max(16, min(64, power(size(kernel.r)))), 4, 3, k=32)
     rows, length = size(kernel.x), size(kernel.r)
     if reads_across(kernel) and rows > 1:
         persistent = kernel.persistent
@@ -84,9 +98,11 @@ def needs_64_bits(kernel: Loops) -> bool:
     """Whether an index may not fit into 31 bits."""
     limit = (1 << 31) - 1
     for stmt in kernel.stmts:
-        if stmt.op in ("load", "store"):
-            buffer = stmt.attrs["buffer"]
+        buffers = [*buffers_read(stmt), *([stmt.attrs["buffer"]] if stmt.op == "store" else [])]
+        for buffer in buffers:
             extent = sum(size(s, limit) * size(step, limit) for s, step in zip(buffer.shape, buffer.layout()))
-            if extent > limit or bounds(stmt.attrs["index"])[1] > limit and not stmt.attrs["guards"]:
+            if extent > limit:
                 return True
+        if stmt.op in ("load", "store") and bounds(stmt.attrs["index"])[1] > limit and not stmt.attrs["guards"]:
+            return True
     return size(kernel.x, limit + 1) > limit - (1 << 16)

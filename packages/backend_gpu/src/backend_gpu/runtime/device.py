@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
 from ..errors import BackendUnavailable, CompileFailure
 from ..render.source import Source
 from .loading import load
+
+if TYPE_CHECKING:
+    from .choosing import Clock
 
 
 class Device(Protocol):
@@ -19,6 +22,10 @@ class Device(Protocol):
     interpreted: bool
     name: str
     """What measurements hold for."""
+    clock: Clock | None
+    """What measures; None where times say nothing."""
+    shared_memory: int
+    """The bytes of fast memory that a program may use."""
 
     def warm(self, sources: Sequence[Source]) -> list[CompileFailure]:
         """Compile kernels before they are needed. Returns what went wrong."""
@@ -38,6 +45,8 @@ class Interpreter:
 
     interpreted = True
     name = "interpreter"
+    clock: Clock | None = None
+    shared_memory = 1 << 30
 
     def warm(self, sources: Sequence[Source]) -> list[CompileFailure]:
         return []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -15,6 +15,12 @@ from ..render.source import Source
 from .compiling import ALIGNED, compile_request, request
 from .workers import Workers
 
+if TYPE_CHECKING:
+    from .choosing import Clock
+
+REPEATS = 20
+FLUSHED = 256 << 20
+"""Bytes that are written so that a device's cache holds nothing else."""
 _workers: Workers | None = None
 _lock = threading.Lock()
 
@@ -41,6 +47,10 @@ class Gpu:
         target = driver.active.get_current_target()
         self.target = (target.backend, target.arch, target.warp_size)
         self.name = f"{torch.cuda.get_device_name(self.index)} {target.backend} {target.arch}"
+        properties = torch.cuda.get_device_properties(self.index)
+        one = properties.shared_memory_per_block
+        self.shared_memory = getattr(properties, "shared_memory_per_block_optin", one) or one
+        self.clock: Clock | None = GpuClock(self.index)
 
     def stream_key(self) -> int:
         return torch_api.current_raw_stream(self.index)
@@ -53,6 +63,38 @@ class Gpu:
         wanted = [request(source, self.target, usual_divisible(source)) for source in sources]
         answers = workers().compile_all(wanted)
         return [answer for answer in answers if isinstance(answer, CompileFailure)]
+
+
+class GpuClock:
+    """Times calls by events, each with a cache that holds none of its data.
+
+    Flushing the cache takes longer than the host needs to queue the call behind it, so that what is measured is the
+    device's work alone, as it is in a recorded program.
+    """
+
+    def __init__(self, index: int):
+        self._index = index
+
+    def ready(self) -> bool:
+        return not torch.cuda.is_current_stream_capturing()
+
+    def seconds(self, name: str, call: Callable[[], None]) -> float:
+        with torch.cuda.device(self._index):
+            return self._seconds(call)
+
+    def _seconds(self, call: Callable[[], None]) -> float:
+        call()
+        flush = torch.empty(FLUSHED, dtype=torch.int8, device="cuda")
+        times = []
+        for _ in range(REPEATS):
+            flush.zero_()
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            call()
+            end.record()
+            end.synchronize()
+            times.append(start.elapsed_time(end) / 1e3)
+        return sorted(times)[len(times) // 2]
 
 
 def usual_divisible(source: Source) -> tuple[int, ...]:

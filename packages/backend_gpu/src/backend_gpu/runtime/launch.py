@@ -30,17 +30,26 @@ class Launcher:
         self._torch_device = torch_device
         self._launch: Any = None
         self._block = source.tile.x
+        self._columns = source.tile.r if source.tile.k else 0
         self._first = len(source.parameters) - source.sizes - len(source.symbols) - (2 if source.partials else 0)
         self._last = self._first + source.sizes
         self._wide = ("partials_ptr", "*fp64") in source.parameters
+
+    def sources(self) -> list[Source]:
+        """The one kernel that it launches."""
+        return [self.source]
 
     def __call__(self, *arguments: Any) -> None:
         launch = self._launch
         if launch is None:
             launch = self._launch = self._device.prepare(self.source)
-        grid = 0
-        for count in arguments[self._first : self._last]:
-            grid -= -count // self._block
+        if self._columns:
+            rows, columns, batches = arguments[self._first : self._last]
+            grid = (-rows // self._block) * (-columns // self._columns) * batches
+        else:
+            grid = 0
+            for count in arguments[self._first : self._last]:
+                grid -= -count // self._block
         if self.source.partials:
             grid = max(grid, 1)  # without any row, too, the last program writes the result
             dtype = torch.float64 if self._wide else torch.float32
@@ -51,5 +60,5 @@ class Launcher:
             except BaseException:
                 _counters.pop(key, None)  # programs that were stopped have counted, and nobody has counted back
                 raise
-        else:
+        elif grid:
             launch(grid, *arguments)

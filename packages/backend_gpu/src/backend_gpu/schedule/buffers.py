@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..ir.loops import Loops
+from ..ir.loops import Loops, buffers_read
 from ..ir.nodes import Node
 from .groups import kept_by
-from .plan import Schedule, Step
+from .steps import Schedule, Step
 
 
 class Plan:
     """`allocate[i]` lists what is allocated before step i, each with the tensor whose memory it takes, or None;
     `dead[i]` what is not needed behind it."""
 
-    def __init__(self, schedule: Schedule, writes_out: Callable[[Node], bool]):
+    def __init__(self, schedule: Schedule, writes_out: Callable[[Node], bool], rows_open: bool = False):
         self.schedule = schedule
+        self._rows_open = rows_open
+        """Whether how rows are run over is still open: then no kernel of rows may write over what it reads."""
         self._writes_out = writes_out
         self._homes: dict[Node, Node] = {}
         self.allocate: list[list[tuple[Node, Node | None]]] = []
@@ -32,8 +34,8 @@ class Plan:
         return node
 
     def preallocated(self, node: Node) -> bool:
-        """Whether the program allocates a result of ATen itself."""
-        return node in self._allocated
+        """Whether the memory for a result of ATen is there before it's called."""
+        return node in self._allocated or node in self.schedule.graph.inputs
 
     def _aliases(self) -> None:
         for step in self.schedule.steps:
@@ -100,8 +102,10 @@ class Plan:
         """Whether a kernel may write a tensor over one that it reads: every element is read where it is written."""
         if source.dtype != node.dtype or source.numel != node.numel or kernel.parts:
             return False
-        if kernel.form == "rows" and not kernel.persistent:
+        if kernel.form == "rows" and (self._rows_open or not kernel.persistent):
             return False
+        if kernel.form == "product" and (source in map(self.home, buffers_read(kernel.stmts[0])) or node.op == "item"):
+            return False  # other programs read a factor, too; and ATen writes a product before its tail reads anything
         stores = [s for s in kernel.stmts if s.op == "store"]
         written = {s.attrs["index"] for s in stores if self.home(s.attrs["buffer"]) is node}
         read = [s for s in kernel.stmts if s.op == "load" and self.home(s.attrs["buffer"]) is source]

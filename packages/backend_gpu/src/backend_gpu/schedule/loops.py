@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..ir.loops import Loops, R, Stmt
 from ..ir.nodes import MAX_PERSISTENT
 from ..render.tiles import reads_across
-from .domain import Domain
 
 ACROSS_LIMIT = 64
 
 
-def finish(kernel: Loops, domain: Domain) -> None:
+def finish(kernel: Loops) -> Loops:
     """Decide how the rows of a kernel are run over."""
     if kernel.form != "rows":
-        return
-    limit = ACROSS_LIMIT if reads_across(kernel) and kernel.x != 1 else MAX_PERSISTENT
-    scans = any(stmt.op == "scan" for stmt in kernel.stmts)
-    kernel.persistent = scans or isinstance(kernel.r, int) and kernel.r <= limit
+        return kernel
     mark_softmax(kernel)
-    if not kernel.persistent:
-        if online(kernel):
-            restage(kernel)
-        last = max(stmt.stage for stmt in kernel.stmts)
-        for stmt in kernel.stmts:
-            if stmt.op == "store" and stmt.dims & R and stmt.attrs["buffer"].op == "input":
-                stmt.stage = last  # no pass may read what an earlier one has overwritten
+    limit = ACROSS_LIMIT if reads_across(kernel) and kernel.x != 1 else MAX_PERSISTENT
+    if scans(kernel) or isinstance(kernel.r, int) and kernel.r <= limit:
+        return kernel
+    found = looped(kernel)
+    if isinstance(kernel.r, int) and kernel.r <= 2 * MAX_PERSISTENT:
+        found.whole = kernel
+    return found
+
+
+def scans(kernel: Loops) -> bool:
+    """Whether a kernel needs its rows whole."""
+    return any(stmt.op == "scan" for stmt in kernel.stmts)
+
+
+def looped(kernel: Loops) -> Loops:
+    """The same kernel, its rows looped over instead of held whole."""
+    stmts = [replace(stmt, attrs=dict(stmt.attrs)) for stmt in kernel.stmts]
+    found = replace(kernel, stmts=stmts, persistent=False)
+    if online(found):
+        restage(found)
+    last = max(stmt.stage for stmt in stmts)
+    for stmt in stmts:
+        if stmt.op == "store" and stmt.dims & R and stmt.attrs["buffer"].op == "input":
+            stmt.stage = last  # no pass may read what an earlier one has overwritten
+    return found
 
 
 def _exponential(kernel: Loops, stmt: Stmt) -> tuple[int, int] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from ..errors import Unsupported
 from ..ir.index import contiguous_strides
@@ -13,6 +12,8 @@ from .domain import Domain, is_number
 from .groups import CycleError, Fusion, Group, anchors, direct_reads, dissolve, kept_by, materialise
 from .kernel import KernelBuilder, Misfit
 from .loops import finish
+from .products import with_products
+from .steps import Schedule, Step, combined, step_of
 
 SMALL_TOTAL = 4096
 """Up to so many elements one program reduces them all."""
@@ -22,41 +23,15 @@ ROUNDS = 8
 """How often values may be taken out of memory again, each time with all fusion anew."""
 
 
-@dataclass
-class Step:
-    """One step of a program: a kernel, or an ATen call (`extern`). `reads` and `writes` are tensors in memory."""
-
-    kernel: Loops | None
-    extern: Node | None
-    reads: list[Node]
-    writes: list[Node]
-
-
-@dataclass
-class Schedule:
-    """The steps in order, and the graph that they compute."""
-
-    graph: Graph
-    steps: list[Step] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        lines = []
-        for step in self.steps:
-            if step.kernel is not None:
-                lines.append(str(step.kernel))
-            else:
-                assert step.extern is not None
-                reads = ", ".join(node.name for node in step.reads)
-                lines.append(f"call {step.extern.attrs['target']}({reads}) -> {', '.join(n.name for n in step.writes)}")
-        return "\n".join(lines)
-
-
-def schedule(graph: Graph) -> Schedule:
-    """Fuse, order and turn into loop programs."""
+def schedule(graph: Graph, products: bool = False) -> Schedule:
+    """Fuse, order and turn into loop programs; with `products`, those with a pointwise kernel behind them, too."""
     overwrites = _overwrites(graph)
     materialise(graph)
     groups = _grouped(graph, overwrites)
-    return Schedule(graph, [_step(group, groups, graph, n) for n, group in enumerate(groups)])
+    plan = Schedule(graph, [_step(group, groups, graph, n) for n, group in enumerate(groups)])
+    if products:
+        with_products(plan)
+    return plan
 
 
 def _overwrites(graph: Graph) -> list[Node]:
@@ -117,9 +92,8 @@ def _step(group: Group, groups: list[Group], graph: Graph, number: int) -> Step:
         return Step(None, first, sorted(direct_reads(first) - {first}, key=lambda n: n.name), items)
     stored = _stored(group, groups, graph)
     kernels = [_kernel(part, stored, f"{_name(part, number)}") for part in group.parts or (group,)]
-    kernel = kernels[0] if len(kernels) == 1 else _combined(kernels, _name(group, number))
-    writes = [node.attrs.get("into", node) for node in kernel.outputs]
-    return Step(kernel, None, [node for node in kernel.buffers if node not in writes], writes)
+    kernel = kernels[0] if len(kernels) == 1 else combined(kernels, _name(group, number))
+    return step_of(kernel)
 
 
 def _kernel(group: Group, stored: set[Node], name: str) -> Loops:
@@ -128,16 +102,7 @@ def _kernel(group: Group, stored: set[Node], name: str) -> Loops:
         kernel = KernelBuilder(domain, group.members, stored & set(group.members)).build(name)
     except Misfit as error:
         raise Unsupported(f"{group.members[0].name}: {error}") from error
-    finish(kernel, domain)
-    return kernel
-
-
-def _combined(parts: list[Loops], name: str) -> Loops:
-    """Kernels that run side by side in one."""
-    buffers = list(dict.fromkeys(buffer for part in parts for buffer in part.buffers))
-    outputs = [node for part in parts for node in part.outputs]
-    places = sorted({place for part in parts for place in part.where})
-    return Loops(name, "combo", 0, 1, [], buffers, outputs, where=places, parts=parts)
+    return finish(kernel)
 
 
 def _items(extern: Node, graph: Graph) -> list[Node]:

@@ -72,7 +72,7 @@ def trees():
             ),
         )
     for name, kind in spec.ROOT_CHECKS.items():
-        checks = (("tensor", 0),) if name == "tensors" else ()
+        checks = (("tensor", 0),) if name.startswith("tensors") else ()
         yield (
             kind,
             lambda argument, name=name, checks=checks: (

@@ -16,6 +16,7 @@ import dynacore.capture  # noqa: F401  (finds out where things lie)
 from dynacore import _C, torch_memory
 from dynacore.graph.meta import TensorSpec
 from dynacore.graph.state import torch_state_checks
+from dynacore.guards.plan import any_grad_checker
 from dynacore.torch_api import (
     SWITCHES,
     InferenceMode,
@@ -104,29 +105,31 @@ def mutate(choose, tensor):
         pass  # torch doesn't allow it
 
 
-def guards_like(tensors, dynamic=False):
+def guards_like(tensors, dynamic=False, any_grad=False):
     """Guards that hold the state to these tensors, and the checker that torch makes for them."""
     specs = [TensorSpec(tensor) for tensor in tensors]
     for spec in specs:
         if dynamic and spec.shape:
             spec.shape = (None, *spec.shape[1:])
             spec.stride = (None,) * len(spec.stride)
-    checker = tensor_checker(specs)
+    name, make_checker = ("tensors_any_grad", any_grad_checker) if any_grad else ("tensors", tensor_checker)
+    checker = make_checker(specs)
     handed = range(len(specs))[::2]
     nodes = tuple(
         ("arg", i, (("shape", spec.shape), ("tensor", i)), handed.index(i) if i in handed else -1, ())
         for i, spec in enumerate(specs)
     )
-    return _C.Guards(("root", None, (("tensors", checker),), -1, nodes), len(handed)), checker
+    return _C.Guards(("root", None, ((name, checker),), -1, nodes), len(handed)), checker
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("any_grad", [False, True])
 @pytest.mark.parametrize("seed", range(16))
-def test_tensors_are_read_as_torch_says(seed, dynamic):
+def test_tensors_are_read_as_torch_says(seed, any_grad, dynamic):
     choose = random.Random(seed)
     for _ in range(40):
         tensors = [make(choose) for _ in range(choose.choice([1, 1, 2, 3]))]
-        guards, checker = guards_like(tensors, dynamic)
+        guards, checker = guards_like(tensors, dynamic, any_grad)
         kept = list(tensors)
         for _ in range(12):
             now = [choose.choice([own, own, make(choose)]) for own in kept]
@@ -139,11 +142,12 @@ def test_tensors_are_read_as_torch_says(seed, dynamic):
                 assert found is None or all(a is b for a, b in zip(found, now[::2], strict=True))
 
 
+@pytest.mark.parametrize("any_grad", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_batch_of_many_tensors(seed):
+def test_a_batch_of_many_tensors(seed, any_grad):
     choose = random.Random(seed)
     tensors = [make(choose) for _ in range(60)]
-    guards, checker = guards_like(tensors)
+    guards, checker = guards_like(tensors, any_grad=any_grad)
     for _ in range(60):
         now = [choose.choice([tensor, tensor.detach()]) if choose.random() < 0.1 else tensor for tensor in tensors]
         if choose.random() < 0.3:
@@ -154,6 +158,26 @@ def test_a_batch_of_many_tensors(seed):
         was, tensors[at] = tensors[at], make(choose)
         assert (guards.check(tensors) is not None) == bool(checker(*tensors))
         tensors[at] = was
+
+
+@needs_places
+def test_a_gradient_that_does_not_matter_is_not_asked_for():
+    tensors = [torch.zeros(2, 3), torch.nn.Parameter(torch.zeros(3)), torch.zeros(2, requires_grad=True).detach()]
+    asked = []
+    specs = [TensorSpec(tensor) for tensor in tensors]
+    checker = any_grad_checker(specs)
+
+    def ask(*given):
+        asked.append(given)
+        return checker(*given)
+
+    nodes = tuple(("arg", i, (("tensor", i),), i, ()) for i in range(3))
+    guards = _C.Guards(("root", None, (("tensors_any_grad", ask),), -1, nodes), 3)
+    assert guards.check(tensors) and len(asked) == 1
+    for tensor in [*tensors, *tensors]:
+        tensor.requires_grad_(not tensor.requires_grad)
+        assert guards.check(tensors) and len(asked) == 1
+    assert guards.check([*tensors[:2], torch.zeros(2).double()]) is None and len(asked) == 2
 
 
 class FunctionMode(torch.overrides.TorchFunctionMode):
@@ -381,7 +405,7 @@ def test_without_knowing_where_things_lie_torch_is_asked():
     _C.set_state_readers(None)
     try:
         assert _C.tensor_words(torch.zeros(2)) is None and _C.state_words() is None
-        test_tensors_are_read_as_torch_says(1, False)
+        test_tensors_are_read_as_torch_says(1, False, False)
         test_each_state_is_seen(STATES["grad"])
     finally:
         test_everything_was_found()

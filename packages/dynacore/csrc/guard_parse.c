@@ -44,6 +44,7 @@ static const Spec CHECKS[] = {
     {"switch", CHECK_SWITCH, ARG_PAIR, 0},
     {"call0_is", CHECK_CALL0_IS, ARG_PAIR, 1},
     {"tensors", CHECK_TENSORS, ARG_OBJECT, 0},
+    {"tensors_any_grad", CHECK_TENSORS_ANY_GRAD, ARG_OBJECT, 0},
     {"same", CHECK_SAME, ARG_INDEXES, 0},
     {"differ", CHECK_DIFFER, ARG_INDEXES, 0},
     {"ints", CHECK_INTS, ARG_INDEXES, 0},
@@ -268,8 +269,9 @@ parse_check(Parser *parser, const Node *node, PyObject *tuple, Check *check)
     }
     parser->guards->n_states += check->kind == CHECK_STATE || check->kind == CHECK_SWITCH;
     parser->guards->n_switches += check->kind == CHECK_SWITCH;
-    if (check->kind == CHECK_TENSORS) {
+    if (check->kind == CHECK_TENSORS || check->kind == CHECK_TENSORS_ANY_GRAD) {
         parser->has_checker = 1;
+        parser->guards->any_grad = check->kind == CHECK_TENSORS_ANY_GRAD;
     }
     else if (check->kind == CHECK_TENSOR) {
         if (check->index >= parser->guards->n_checks || parser->batch_seen[check->index]++) {

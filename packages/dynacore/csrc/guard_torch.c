@@ -118,9 +118,9 @@ first_other_tensor(const Guards *guards, const TorchMemory *memory, PyObject *co
             return i - AHEAD;
         }
         if (i < n && (*body = tensor_body(found[guards->batch[i]])) != NULL) {
-            tensor_fetch(*body);
+            tensor_fetch(*body, guards->any_grad);
         }
-        if (i >= AHEAD / 2 && i < n + AHEAD / 2 && bodies[(i - AHEAD / 2) % AHEAD] != NULL) {
+        if (!guards->any_grad && i >= AHEAD / 2 && i < n + AHEAD / 2 && bodies[(i - AHEAD / 2) % AHEAD] != NULL) {
             tensor_fetch_autograd(bodies[(i - AHEAD / 2) % AHEAD]);
         }
     }
@@ -172,21 +172,21 @@ kind_of(TorchMemory *memory, const TensorWords *words, Py_ssize_t n_batch)
 
 /* The tensor passed the check at this place of the batch. */
 static void
-remember_tensor(TorchMemory *memory, Py_ssize_t at, PyObject *tensor, Py_ssize_t n_batch)
+remember_tensor(TorchMemory *memory, Py_ssize_t at, PyObject *tensor, const Guards *guards)
 {
     TensorWords words;
     int before = memory->batch[at];
     if (before != UNKNOWN && tensor_has(tensor, &memory->kinds[before])) {
         return;
     }
-    if (!tensor_read(tensor, &words)) {
+    if (!tensor_read(tensor, &words, guards->any_grad)) {
         memory->batch[at] = UNKNOWN;
         return;
     }
     if (before != UNKNOWN) {
         tensor_words_allow(&words, &memory->kinds[before]);
     }
-    memory->batch[at] = kind_of(memory, &words, n_batch);
+    memory->batch[at] = kind_of(memory, &words, guards->n_batch);
 }
 
 int
@@ -199,7 +199,7 @@ guard_tensors_hold(const Check *check, Guards *guards, PyObject *const *found)
     }
     int holds = ask_about_tensors(check, guards, found);
     for (; holds && memory != NULL && i < n; i++) {
-        remember_tensor(memory, i, found[guards->batch[i]], n);
+        remember_tensor(memory, i, found[guards->batch[i]], guards);
     }
     return holds;
 }

@@ -86,6 +86,7 @@ root_check_holds(const Check *check, Walk *walk)
         return equal;
     }
     case CHECK_TENSORS:
+    case CHECK_TENSORS_ANY_GRAD:
         return guard_tensors_hold(check, walk->guards, handed);
     case CHECK_SAME:
         return handed[check->index] == handed[check->second];
@@ -198,7 +199,7 @@ guards_evaluate(Guards *guards, const State *state, PyObject **found)
     guards->busy = 1;
     guards->clock++;
     int holds = root_checks_hold(CHECK_CALL0_IS, CHECK_CALL0_IS, &walk) && state_and_roots_hold(&walk) &&
-                root_checks_hold(CHECK_TENSORS, CHECK_TENSORS, &walk) &&
+                root_checks_hold(CHECK_TENSORS, CHECK_TENSORS_ANY_GRAD, &walk) &&
                 root_checks_hold(CHECK_SAME, CHECK_INTS, &walk) && root_checks_hold(CHECK_REL, CHECK_REL, &walk);
     if (walk.alone) {
         guards->busy = 0;

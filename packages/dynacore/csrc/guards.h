@@ -53,7 +53,8 @@ typedef enum {
     CHECK_STATE = CHECK_FIRST_OF_ROOT,
     CHECK_SWITCH,
     CHECK_CALL0_IS,
-    CHECK_TENSORS,
+    CHECK_TENSORS, /* these two stand together */
+    CHECK_TENSORS_ANY_GRAD,
     CHECK_SAME,
     CHECK_DIFFER,
     CHECK_INTS,
@@ -94,6 +95,7 @@ typedef struct {
     Py_ssize_t n_batch; /* tensors that are checked in one call */
     Py_ssize_t n_loose; /* those of them that aren't handed over */
     Py_ssize_t *batch;  /* where in a walk's `found` each of them is */
+    int any_grad;      /* whether they require a gradient doesn't matter */
     Py_ssize_t n_nodes, n_checks;
     Node *nodes; /* in the order of the tuples, the root first */
     Node **children;

@@ -57,10 +57,10 @@ requires_grad(const uint64_t *body)
 }
 
 void
-tensor_fetch(const uint64_t *body)
+tensor_fetch(const uint64_t *body, int any_grad)
 {
     /* What is compared lies between these two, in other tensors' words than those that were met last. */
-    const char *first = (const char *)(body + layout.autograd), *last = (const char *)(body + layout.keys);
+    const char *first = (const char *)(body + (any_grad ? layout.n_dims : layout.autograd)), *last = (const char *)(body + layout.keys);
     for (; first < last; first += CACHE_LINE) {
         __builtin_prefetch(first);
     }
@@ -77,10 +77,10 @@ tensor_fetch_autograd(const uint64_t *body)
 }
 
 int
-tensor_read(PyObject *tensor, TensorWords *words)
+tensor_read(PyObject *tensor, TensorWords *words, int any_grad)
 {
     const uint64_t *body = body_of(tensor);
-    int grad = body != NULL ? requires_grad(body) : -1;
+    int grad = body == NULL ? -1 : any_grad ? ANY_GRAD : requires_grad(body);
     if (grad < 0) {
         return 0;
     }
@@ -113,7 +113,7 @@ tensor_has(PyObject *tensor, const TensorWords *words)
             return 0;
         }
     }
-    return requires_grad(body) == words->requires_grad;
+    return words->requires_grad == ANY_GRAD || requires_grad(body) == words->requires_grad;
 }
 
 void
@@ -324,7 +324,7 @@ module_tensor_words(PyObject *module, PyObject *tensor)
 {
     (void)module;
     TensorWords words;
-    if (!tensor_read(tensor, &words)) {
+    if (!tensor_read(tensor, &words, 0)) {
         Py_RETURN_NONE;
     }
     return Py_BuildValue("OKKNNN", words.type, (unsigned long long)words.kind, (unsigned long long)words.keys,

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #define MAX_STATE 56
+#define ANY_GRAD 2
 #define MAX_DIMS 5 /* sizes of more dimensions lie elsewhere */
 
 /* Everything that a guard on a tensor holds it to. */
@@ -14,7 +15,7 @@ typedef struct {
     PyTypeObject *type;
     uint64_t kind; /* dtype and device */
     uint64_t keys; /* of dispatch */
-    char requires_grad;
+    char requires_grad; /* or ANY_GRAD */
     int n_dims;
     unsigned char any_size, any_stride; /* a bit for each dimension that may differ */
     int64_t sizes[MAX_DIMS], strides[MAX_DIMS];
@@ -23,12 +24,13 @@ typedef struct {
 /* What torch keeps behind the tensor; NULL where that can't be read. */
 const uint64_t *tensor_body(PyObject *tensor);
 
-/* Has the processor fetch what tensor_has will look at: the body, and once that is there, what hangs on it. */
-void tensor_fetch(const uint64_t *body);
+/* Has the processor fetch what tensor_has will look at: the body, and once that is there, what hangs on it, which
+ * tells whether the tensor requires a gradient. */
+void tensor_fetch(const uint64_t *body, int any_grad);
 void tensor_fetch_autograd(const uint64_t *body);
 
 /* 0: it can't be read. No dimension may differ from what was read, then. */
-int tensor_read(PyObject *tensor, TensorWords *words);
+int tensor_read(PyObject *tensor, TensorWords *words, int any_grad);
 
 /* Both are of tensors that passed one check: sizes and strides in which they differ may differ. */
 void tensor_words_allow(TensorWords *words, const TensorWords *before);

@@ -18,7 +18,7 @@ from ..reasons import Break
 from ..torch_api import Switch, assert_scalar, graph_module
 from ..torch_types import is_plain
 from ..values import IN_GRAPH, NONE, Host, ListObj, Tensor, TupleObj, Value
-from . import computed, devices, dims, liveness, ops, symbolic, tensors
+from . import computed, devices, dims, gradients, liveness, ops, symbolic, tensors
 from .arguments import Arguments
 from .meta import TensorSpec, infer, stand_in
 from .sizes import Size
@@ -46,6 +46,7 @@ class Graph:
         self._after_inputs: Node | None = None
         self._names: set[str] = set()
         self.counts: dict[int, tuple[torch.Tensor, Any]] = {}  # by stand-in: how many elements aren't zero
+        self.asks_for_grad = False  # whether the program does, of any tensor
         self.unbacked = False  # whether an operation gives numbers that compilers have to take for symbols
 
     is_op = staticmethod(ops.is_op)
@@ -113,6 +114,7 @@ class Graph:
             return self.scalar(args[0])
         if code is not None and not (code == "data-dependent-shape" and computed.covered(name)):
             raise Break(code, name)
+        self.asks_for_grad |= name in gradients.HEEDING
         handlers = tensors.METHODS if args and type(args[0]) is Tensor else tensors.OF_LISTS
         special = handlers.get(name)
         if special is not None:
@@ -228,9 +230,15 @@ class Graph:
 
     def attribute(self, value: Tensor, name: str) -> Value | None:
         """The attribute `name` of a tensor, None when it has no such attribute."""
+        self.asks_for_grad |= name in gradients.TELLING
         return tensors.tensor_attr(self.m, value, name)
 
     # -- the end ----------------------------------------------------------------------------------------------------
+
+    @property
+    def any_grad(self) -> bool:
+        """Whether tensors from outside may require a gradient or not, as they like."""
+        return not self.asks_for_grad and not gradients.matter(self.fx, self.before)
 
     def needed(self, outputs: list[Tensor]) -> bool:
         """Whether the graph gives anything or does anything."""

@@ -32,7 +32,8 @@ OPERATORS_IN_PLACE = frozenset("add sub mul truediv floordiv mod pow and or xor"
 class TensorSpec:
     """What a tensor guard holds a tensor to: the example itself and the metadata that messages show.
 
-    Sizes and strides that vary are None; other guards hold them to what was decided on them.
+    Sizes and strides that vary are None; other guards hold them to what was decided on them. `requires_grad` is None
+    where it doesn't matter.
     """
 
     __slots__ = ("device", "dtype", "example", "requires_grad", "shape", "stride")
@@ -44,7 +45,7 @@ class TensorSpec:
         self.stride = tuple([step if type(step) is int else None for step in stride])
         self.dtype = example.dtype
         self.device = example.device
-        self.requires_grad = example.requires_grad
+        self.requires_grad: bool | None = example.requires_grad
 
     def varied(self, steps: tuple, now: Any) -> list[tuple]:
         """The steps to sizes of the tensor at `steps` that are others now; if all fit, to strides that are.
@@ -63,7 +64,7 @@ class TensorSpec:
             [n if mine is not None else None for n, mine in zip(theirs, own)] if len(theirs) == len(own) else theirs
             for theirs, own in ((found.shape, self.shape), (found.stride, self.stride))
         )
-        grad = ", requires_grad" if found.requires_grad else ""
+        grad = ", requires_grad" if found.requires_grad and self.requires_grad is not None else ""
         return f"tensor({listed(shape)}, {found.dtype}, {found.device}, strides {listed(stride)}{grad})"
 
     def __repr__(self) -> str:

@@ -191,6 +191,7 @@ def scaled_quotient(
     graph: Any, t: Tensor, *args: Value, value: Value | None = None, in_place: bool, **named: Value
 ) -> Value | None:
     """`addcdiv` whose `value` is in a tensor: of what ATen computes with the number in it, in that order."""
+    graph.asks_for_grad |= type(value) is Tensor  # as a number torch takes only one that requires no gradient
     if type(value) is not Tensor or value.fake.dim() or value.fake.requires_grad or value.fake.dtype.is_complex:
         return None
     if named or len(args) != 2 or not takes_scale(t, *args):

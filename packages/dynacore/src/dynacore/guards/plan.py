@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+
+import torch
 
 from ..graph.meta import TensorSpec
 from ..graph.state import torch_state_checks
@@ -83,7 +86,7 @@ class Facts:
         failure = evaluate(bound(tree, function), n_handed, state, names)[1]
         if failure is None:
             return None
-        if failure.name in ("shape", "tensor", "tensors"):
+        if failure.name in ("shape", "tensor", "tensors", "tensors_any_grad"):
             return self.other_tensor(state, function)
         return replace(failure, where=file_and_line(self.lines.get(id(failure.node))))
 
@@ -104,10 +107,33 @@ def file_and_line(where: tuple[Any, int] | None) -> tuple[str, int] | None:
     return (where[0].co_filename, where[1]) if where is not None else None
 
 
+def without_grad(tensor: Any) -> Any:
+    """One like it that requires no gradient; itself if it is of another class."""
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or not tensor.requires_grad:
+        return tensor
+    bare = tensor.detach()
+    return torch.nn.Parameter(bare, requires_grad=False) if type(tensor) is torch.nn.Parameter else bare
+
+
+def any_grad_checker(specs: list[TensorSpec]) -> Callable[..., bool]:
+    """As `tensor_checker`, whether or not the tensors require a gradient."""
+    examples = [spec.example for spec in specs]
+    as_they_were = tensor_checker(specs)
+    for spec, example in zip(specs, examples, strict=True):
+        spec.example = without_grad(example)
+        spec.requires_grad = spec.example.requires_grad or None
+    bare = tensor_checker(specs)
+
+    def check(*tensors: Any) -> bool:
+        return as_they_were(*tensors) or bare(*map(without_grad, tensors))
+
+    return check
+
+
 class Plan:
     """Lays out the tree: which object is handed at which index, and what is checked where."""
 
-    def __init__(self, root: Source, handed: list[Source], relations: list[tuple]):
+    def __init__(self, root: Source, handed: list[Source], relations: list[tuple], any_grad: bool = False):
         self.index = {id(source): i for i, source in enumerate(handed)}
         self.handed = list(handed)
         self.tensors: list[Any] = []
@@ -121,7 +147,8 @@ class Plan:
         for name, _ in root.checks.values():
             self.count(name)
         if self.tensors:
-            checks.append(("tensors", tensor_checker(self.tensors)))
+            checks.append(("tensors_any_grad", any_grad_checker(self.tensors)) if any_grad else
+                          ("tensors", tensor_checker(self.tensors)))  # fmt: skip
         checks += self.relations
         self.tree = ("root", None, tuple(checks), -1, children)
 

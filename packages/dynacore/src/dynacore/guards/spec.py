@@ -77,6 +77,7 @@ ROOT_CHECKS: dict[str, Kind] = {
     "switch": Kind("pair", "the same of a switch between kernels"),
     "call0_is": Kind("pair", "(callable, object): callable() equals the object; tested first", slow=True),
     "tensors": Kind("object", "argument(*batch); tested after all other nodes"),
+    "tensors_any_grad": Kind("object", "the same, where it says nothing of `requires_grad`"),
     "same": Kind("handed", "two handed objects are one"),
     "differ": Kind("handed", "two handed objects are not one"),
     "ints": Kind("program", "(program, handed indexes): see `guards.relations`"),
@@ -164,7 +165,7 @@ def _validate_numbers(tree: Node, n_handed: int) -> None:
     batch = sorted(argument for node in walk(tree) for name, argument in node[2] if name == "tensor")
     if batch != list(range(len(batch))):
         raise ValueError(f"the batch of tensors must be numbered without gaps, not {batch}")
-    if bool(batch) != any(name == "tensors" for name, _ in tree[2]):
+    if bool(batch) != any(name.startswith("tensors") for name, _ in tree[2]):
         raise ValueError("a batch of tensors needs a checker on the root, and the checker a batch")
 
 

@@ -310,7 +310,7 @@ class _Evaluation:
                 self._expect_call(name, argument)
         for child in tree[4]:
             self._enter(*self._start(child), child)
-        for stage in (("tensors",), ("same", "differ", "ints"), ("rel",)):
+        for stage in (("tensors", "tensors_any_grad"), ("same", "differ", "ints"), ("rel",)):
             for name, argument in tree[2]:
                 if name in stage:
                     self._expect_of_root(name, argument)
@@ -370,7 +370,7 @@ class _Evaluation:
             case "differ":
                 holds = self.handed[argument[0]] is not self.handed[argument[1]]
                 path, expected = f"objects {argument[0]} and {argument[1]}", "two objects"
-            case "tensors":
+            case "tensors" | "tensors_any_grad":
                 batch = [self.batch[index] for index in range(len(self.batch))]
                 holds = _calls_true(argument, batch)
                 path, expected = "the tensors", "the same metadata"

@@ -14,6 +14,7 @@ HAS_DYNACORE = importlib.util.find_spec("dynacore") is not None
 
 def pytest_addoption(parser):
     parser.addoption("--all-cuts", action="store_true", help="cut programs at every instruction, not at a sample")
+    parser.addoption("--compositions", type=int, default=25, help="how many random programs the GPU backend is given")
 
 
 @pytest.fixture(autouse=HAS_DYNACORE)

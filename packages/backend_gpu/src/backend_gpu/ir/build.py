@@ -135,8 +135,10 @@ class Builder:
         dtype = torch.int64 if kind in ("argmax", "argmin") else source.dtype
         if any(source.shape[axis] == 0 for axis in axes):
             made = self.const(EMPTY[kind], dtype, kept)
+        elif axes:
+            made = self.node("reduce", (source,), kept, dtype, kind=kind, dims=axes)
         else:
-            made = self.node("reduce", (source,), kept, dtype, kind=kind, dims=axes) if axes else source
+            made = source if kind != "squares" else self.pointwise("sub", source, source)  # NaN stays NaN
         if not keepdim:
             return made
         shape = tuple(1 if d in axes else size for d, size in enumerate(source.shape))

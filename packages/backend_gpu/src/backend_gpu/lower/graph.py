@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,12 +14,12 @@ from dynacore import torch_api
 from ..errors import Unsupported
 from ..ir.index import Index
 from ..ir.nodes import COMPUTED, Graph, Node, Ref
-from . import foreach, indexing, pointwise, random, reductions, views
-from .memory import is_dense, place, strided
+from . import foreach, indexing, pointwise, pooling, random, reductions, views
+from .memory import IN_MEMORY, at_position, is_dense, place, same_strides, strided
 from .registry import LOWERINGS, Lower, NotLowered
 from .symbols import Symbols, is_symbolic
 
-LOADED = (foreach, indexing, pointwise, random, reductions, views)
+LOADED = (foreach, indexing, pointwise, pooling, random, reductions, views)
 """The modules whose import fills the table."""
 
 
@@ -216,26 +217,44 @@ class Driver(Lower):
     def _outputs(self, results: Any) -> list[Any]:
         placed: list[Any] = []
         owners: dict[Node, torch.fx.Node] = {target: _never for target, _ in self.mutations}
-        for position, result in enumerate(results if isinstance(results, (list, tuple)) else [results]):
+        results = results if isinstance(results, (list, tuple)) else [results]
+        roots = Counter(_without_views(node) for node in dict.fromkeys(results) if isinstance(node, torch.fx.Node))
+        numbers = {root: number for number, root in enumerate(roots, 1)}
+        for position, result in enumerate(results):
             value = self._value(result)
             if not isinstance(value, Node):
                 placed.append(value)
                 continue
             self.name, self.where = result.name, ""
-            strides = tuple(self.to_index(step) for step in result.meta["val"].stride())
-            node = place(self, value, strides)
-            found = strided(node)
+            self.strides[position] = strides = tuple(self.to_index(step) for step in result.meta["val"].stride())
             root = _without_views(result)
+            whole = roots[root] > 1 or not is_dense(value.shape, strides)
             # Outputs share memory where they do in eager: with an input, or with each other, by views alone.
-            if (
-                found is None
-                or owners.setdefault(found[0], root) is not root
-                or (found[0].op == "input" and root.op not in ("placeholder", "get_attr"))
-            ):
-                node = place(self, value, strides, alias=False, copy=position + 1)
+            for copy in (0, numbers[root]):
+                node = self._over(value, result, root, copy) if whole else None
+                node = node or place(self, value, strides, alias=not copy, copy=copy)
+                found = strided(node)
+                if found is not None and owners.setdefault(found[0], root) is root:
+                    if found[0].op != "input" or root.op in ("placeholder", "get_attr"):
+                        break
             placed.append(node)
-            self.strides[position] = strides
         return placed
+
+    def _over(self, value: Node, result: torch.fx.Node, root: torch.fx.Node, copy: int) -> Node | None:
+        """A view of what eager has in memory whole, the root's result; None where that isn't known."""
+        base = self.env[root]
+        if result is root or not isinstance(base, Node) or base.op in IN_MEMORY and not copy:
+            return None
+        val, of_root = result.meta["val"], root.meta["val"]
+        own, strides = (tuple(self.to_index(step) for step in fake.stride()) for fake in (of_root, val))
+        if not is_dense(base.shape, own):
+            return None
+        memory = place(self, base, own, alias=not copy, copy=copy)
+        offset = self.to_index(val.storage_offset()) - self.to_index(of_root.storage_offset())
+        node = self.view(memory, value.shape, at_position(base.shape, own, value.shape, strides, offset))
+        found = strided(node)
+        same = found is not None and found[0] is memory and same_strides(value.shape, found[1], strides)
+        return node if same else None
 
 
 _never: Any = object()
@@ -257,8 +276,11 @@ def _data_dependent(size: Any) -> bool:
 
 def _without_views(node: torch.fx.Node) -> torch.fx.Node:
     """The node whose memory this one is, or is a view of."""
-    while node.op == "call_function" and getattr(node.target, "is_view", False):
-        node = node.args[0]
+    while node.op == "call_function":
+        maker = node.args[0] if node.target is operator.getitem else node  # of several views
+        if not getattr(maker.target, "is_view", False):
+            break
+        node = maker.args[0]
     return node
 
 

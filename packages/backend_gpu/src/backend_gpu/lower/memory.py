@@ -7,8 +7,19 @@ from collections.abc import Sequence
 import torch
 
 from ..ir.build import Builder
-from ..ir.index import Index, Var, add, coefficient, contiguous_strides, mul, substitute, total, variables
-from ..ir.nodes import Node, Shape
+from ..ir.index import (
+    Index,
+    Var,
+    add,
+    coefficient,
+    contiguous_strides,
+    mul,
+    substitute,
+    total,
+    unflatten,
+    variables,
+)  # fmt: skip
+from ..ir.nodes import Node, Shape, dims
 
 IN_MEMORY = ("input", "item", "layout", "scatter")
 """Nodes that have a buffer of their own, whatever the schedule."""
@@ -44,17 +55,32 @@ def same_strides(shape: Sequence[Index], left: Sequence[Index], right: Sequence[
     return 0 in tuple(shape) or all(size == 1 or a == b for size, a, b in zip(shape, left, right))
 
 
+def dense_order(shape: Shape, strides: Shape) -> list[int] | None:
+    """The dimensions from the outermost in memory on, if the strides are those of a permuted contiguous tensor."""
+    wanted: Index = 1
+    order: list[int] = []
+    left = [d for d, size in enumerate(shape) if size != 1]
+    while left:
+        found = next((d for d in left if strides[d] == wanted), None)
+        if found is None:
+            return None
+        left.remove(found)
+        order.insert(0, found)
+        wanted = mul(wanted, shape[found])
+    return [*(d for d, size in enumerate(shape) if size == 1), *order]
+
+
 def is_dense(shape: Shape, strides: Shape) -> bool:
     """Whether the strides are those of a permutation of a contiguous tensor."""
-    wanted: Index = 1
-    left = [(step, size) for step, size in zip(strides, shape) if size != 1]
-    while left:
-        found = next((pair for pair in left if pair[0] == wanted), None)
-        if found is None:
-            return False
-        left.remove(found)
-        wanted = mul(wanted, found[1])
-    return True
+    return dense_order(shape, strides) is not None
+
+
+def at_position(shape: Shape, strides: Shape, over: Shape, steps: Shape, offset: Index) -> list[Index]:
+    """Where in a dense tensor the elements lie that a tensor of shape `over` reads from its memory by `steps`."""
+    order = dense_order(shape, strides) or []
+    position = total([offset, *(mul(i, step) for i, step in zip(dims(over), steps))])
+    found = unflatten(position, tuple(shape[d] for d in order))
+    return [found[order.index(d)] for d in range(len(shape))]
 
 
 def place(b: Builder, node: Node, strides: Shape | None = None, alias: bool = True, copy: int = 0) -> Node:

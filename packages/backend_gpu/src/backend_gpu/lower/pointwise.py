@@ -113,8 +113,34 @@ def power(b: Lower, x: Any, y: Any) -> Node:
             square = b.pointwise("mul", wide_base, wide_base)
             return b.cast(square if y == 2 else b.pointwise("mul", square, wide_base), dtype)
     if not dtype.is_floating_point:
-        raise NotLowered("integer powers")
+        return _integer_power(b, b.operand(x, dtype), b.operand(y, dtype), y if isinstance(y, int) else None)
     return b.pointwise("pow", b.operand(x, dtype), b.operand(y, dtype))
+
+
+def _integer_power(b: Lower, base: Node, exponent: Node, known: int | None) -> Node:
+    """By squaring. Negative exponents leave something of 1 and -1 alone."""
+    dtype, shape = base.dtype, base.shape
+    computed(base)
+    if dtype == torch.bool:
+        raise NotLowered("powers of flags")
+    zero, one = b.const(0, dtype, shape), b.const(1, dtype, shape)
+    result, square = one, base
+    bits = known.bit_length() if known is not None else 8 * dtype.itemsize - (dtype != torch.uint8)
+    for bit in range(bits):
+        if known is None:
+            bit_set = b.pointwise("ne", b.pointwise("and", exponent, b.const(1 << bit, dtype, shape)), zero)
+            result = b.pointwise("where", bit_set, b.pointwise("mul", result, square), result)
+        elif known >> bit & 1:
+            result = b.pointwise("mul", result, square)
+        square = b.pointwise("mul", square, square)
+    if known is not None or dtype == torch.uint8:
+        return result
+    minus = b.const(-1, dtype, shape)
+    odd = b.pointwise("ne", b.pointwise("and", exponent, one), zero)
+    of_minus = b.pointwise("where", odd, minus, one)
+    rest = b.pointwise("where", b.pointwise("eq", base, minus), of_minus, zero)
+    rest = b.pointwise("where", b.pointwise("eq", base, one), one, rest)
+    return b.pointwise("where", b.pointwise("lt", exponent, zero), rest, result)
 
 
 @lowers(*named("logical_not"))

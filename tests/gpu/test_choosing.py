@@ -149,6 +149,62 @@ def test_tiles_start_with_the_usual_one_and_differ():
         assert found[0] == tile and len(set(found)) == len(found) > 2
 
 
+def test_kernels_of_other_rows_share_no_tiles_that_are_measured(plans):
+    """With the usual tile neither needs a mask; with a larger one one of them does."""
+    from backend_gpu.kernels import Kernels
+    from backend_gpu.runtime.device import Interpreter
+
+    for size in (8192, 24576):
+        dynacore.reset()
+        dynacore.compile(torch.relu, backend="gpu", dynamic=False)(torch.randn(size))
+    steps = [plan.steps[0] for plan in plans]
+    for note, launchers in ((None, 1), ([].append, 2)):
+        kernels = Kernels(Interpreter(), torch.device("cpu"), note)
+        assert len({kernels.name(step) for step in steps}) == launchers
+
+
+def test_a_gpus_clock_flushes_the_cache_before_each_call(monkeypatch):
+    """With stand-ins for the device: what is queued in which order, and that the median counts."""
+    from backend_gpu.runtime.gpu import REPEATS, GpuClock
+
+    queued, spans = [], iter([5.0] * (REPEATS // 2) + [3.0] * (REPEATS - REPEATS // 2))
+
+    class Event:
+        def __init__(self, enable_timing):
+            assert enable_timing
+
+        def record(self):
+            queued.append("event")
+
+        def synchronize(self):
+            queued.append("wait")
+
+        def elapsed_time(self, end):
+            return next(spans)
+
+    class Flush:
+        def zero_(self):
+            queued.append("flush")
+
+    class Device:
+        def __init__(self, index):
+            assert index == 1
+
+        def __enter__(self):
+            queued.append("device")
+
+        def __exit__(self, *exception):
+            queued.append("end")
+
+    monkeypatch.setattr(torch, "empty", lambda *size, **options: Flush())
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "device", Device)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    clock = GpuClock(1)
+    assert clock.ready() and clock.seconds("a", lambda: queued.append("call")) == 5e-3
+    assert queued == ["device", "call", *["flush", "event", "call", "event", "wait"] * REPEATS, "end"]
+
+
 # --- ways to run over rows -------------------------------------------------------------------------------------------
 
 

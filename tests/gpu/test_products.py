@@ -6,7 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from gpu.alternatives import fastest, template
-from gpu.helpers import TOLERANCE, assert_same, checked_reports
+from gpu.blocks import block, block_arguments
+from gpu.helpers import TOLERANCE, assert_same, checked_reports, gradients
 from gpu.kernels import ALL, kernels_of
 from gpu.programs import linear_gelu, tensors
 
@@ -201,6 +202,15 @@ def test_gradients_of_a_layer_have_products_with_tails():
         dynacore.compile(linear_gelu, backend="gpu", mode=MODE, dynamic=False)(*leaves).pow(2).sum().backward()
     assert_same([leaf.grad for leaf in leaves], want, 1e-4)
     assert products(checked_reports()[0])
+
+
+def test_a_transformer_block_with_its_gradients_through_templates():
+    arguments = block_arguments()
+    want = gradients(block, *arguments)
+    with fastest(template):
+        run = dynacore.compile(block, backend="gpu", mode=MODE, fullgraph=True, dynamic=False)
+        assert_same(gradients(run, *arguments), want, 1e-4)
+    assert [len(products(report)) for report in checked_reports()] == [2, 1]
 
 
 def test_open_sizes_are_arguments_of_the_template():

@@ -110,6 +110,57 @@ def test_allow_in_graph_is_one_node(graphs):
     assert opaque in [node.target for node in graphs[0].graph.nodes]
 
 
+def size(x):
+    return x.sum()
+
+
+def softmax(x, dim):
+    return x.sum(dim)
+
+
+def sin(x):
+    LOG.append("called")
+    return x.sin()
+
+
+LOG = []
+
+
+@pytest.mark.parametrize(("leaf", "args"), [(size, ()), (softmax, (0,)), (sin, ())])
+def test_a_leaf_named_like_an_operation_of_torch_is_what_it_is(graphs, leaf, args):
+    dynacore.allow_in_graph(leaf)
+
+    def f(x):
+        leaf(x, *args)
+        y = leaf(x + 1, *args)
+        return y * y.dim()
+
+    compiled = dynacore.compile(f, backend=graphs, fullgraph=True)
+    x = torch.ones(3, 4)
+    LOG.clear()
+    ours, ours_said = compiled(x), LOG[-2:]
+    LOG.clear()
+    torch.testing.assert_close(ours, f(x))
+    assert ours_said == LOG
+
+
+def test_an_operation_of_the_users_named_like_one_of_torch(graphs):
+    @torch.library.custom_op("dynacore_tests::relu", mutates_args=())
+    def relu(x: torch.Tensor) -> torch.Tensor:
+        return x.sum(0)
+
+    relu.register_fake(lambda x: x.new_empty(x.shape[1:]))
+    operation = torch.ops.dynacore_tests.relu
+
+    def f(x):
+        y = operation(x + 1)
+        return y * y.dim()
+
+    compiled = dynacore.compile(f, backend=graphs, fullgraph=True)
+    x = torch.ones(3, 4)
+    torch.testing.assert_close(compiled(x), f(x))
+
+
 def value_branch(x):
     y = x + 1
     if y.sum() > 0:  # the line that breaks

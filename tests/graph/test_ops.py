@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+import dynacore
 from dynacore.graph import ops
 
 LEAVES = [
@@ -62,6 +63,18 @@ def test_names_and_methods():
     assert ops.is_method(torch.Tensor.split)
     assert not ops.is_method(torch.split)
     assert not ops.is_method(list.append)
+
+
+def test_names_of_what_is_not_torchs_own():
+    def softmax(x):
+        return x
+
+    assert ops.name_of(dynacore.allow_in_graph(softmax)) == f"{__name__}.softmax"
+    assert ops.name_of(dynacore.allow_in_graph(torch.softmax)) == "softmax"
+    with torch.library._scoped_library("dynacore_names", "DEF") as library:
+        library.define("softmax(Tensor x) -> Tensor")
+        assert ops.name_of(torch.ops.dynacore_names.softmax) == "dynacore_names::softmax"
+        assert ops.name_of(torch.ops.dynacore_names.softmax.default) == "dynacore_names::softmax"
 
 
 def test_asking_loads_nothing_of_the_compiler():

@@ -32,6 +32,9 @@ OPERATORS: frozenset[Any] = frozenset(
     ).split()
 )
 
+#: namespaces of `torch.ops` whose operations are those of `torch` by the same names
+TORCHS_NAMESPACES = ("aten", "prims")
+
 #: Python functions that torch calls overridable, but whose Python code has to be followed
 NOT_LEAVES = frozenset(
     "triplet_margin_with_distance_loss sym_float sym_int sym_ite sym_max sym_min sym_not sym_sum _sym_sqrt "
@@ -116,10 +119,14 @@ def is_method(function: Any) -> bool:
 
 
 def name_of(function: Any) -> str:
-    """The operation's name: that of its function or method."""
+    """The operation's name, by which rules are found. What isn't torch's own has its namespace or module in front:
+    no rule is meant for it."""
     if type(function) in OPERATOR_TYPES:
-        return function._schema.name.partition("::")[2] if hasattr(function, "_schema") else function.__name__
-    return getattr(function, "__name__", type(function).__name__)
+        namespace, name = str(function).split(".")[:2]
+        return name if namespace in TORCHS_NAMESPACES else f"{namespace}::{name}"
+    name = getattr(function, "__name__", type(function).__name__)
+    own = id(function) in _table() or not is_leaf_by_mark(function)
+    return name if own else f"{function.__module__}.{name}"
 
 
 def refusal(function: Any, name: str) -> str | None:

@@ -6,6 +6,7 @@ from machine import (  # noqa: F401
     exceptions,
     expressions,
     functions,
+    histories,
     iteration,
     lifetimes,
     matching,

@@ -243,8 +243,19 @@ class Capture:
                 forced.add(restart.where)
                 cause = restart.cause
                 continue
+            except Break as impossible:
+                return self.leave(machine, impossible)
             return self.install(machine, emitted, site)
         raise AssertionError("too many restarts of one capture")
+
+    def leave(self, machine: Machine, cause: Break) -> None:
+        """What the frame holds can't be made: the interpreter makes it, from here on."""
+        site = self.site(machine, Stopped(cause))
+        assert site is not None
+        if self.owner.options.fullgraph:
+            raise FullGraphError([site])
+        logs.emit_break(site)
+        self.point.data.skip = True
 
     def dispose(self) -> None:
         """Let go of the call's objects."""

@@ -373,13 +373,14 @@ class ItemsIter(Obj):
     That of a dict's values or items (`what`) takes those from the dict when it comes to the key.
     """
 
-    __slots__ = ("index", "made_at", "owner", "shape", "size", "values", "what")
+    __slots__ = ("backwards", "index", "made_at", "owner", "shape", "size", "values", "what")
 
-    def __init__(self, values: list[Value], cls: type, owner: Value | None = None, what: str = ""):
+    def __init__(self, values: list[Value], cls: type, owner: Value, what: str, backwards: bool):
         super().__init__(cls)
         self.values = values
+        self.backwards = backwards
         self.index = 0
-        self.owner = owner
+        self.owner: Value | None = owner  # None when exhausted
         self.what = what
         self.size = len(values)
         self.shape: int = getattr(owner, "shape", 0)

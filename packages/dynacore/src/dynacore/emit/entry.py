@@ -492,8 +492,8 @@ def write_entry(machine: Machine, points: PointTable, outcome: Finished | Stoppe
         try:
             return Emitter(machine, points, two_phase).write(outcome)
         except Cycle as cycle:
-            if id(cycle.value) in two_phase:
-                raise Break("not-constant", "a cycle through an immutable object") from None
+            if id(cycle.value) in two_phase or type(cycle.value) in (ItemsIter, GenObj):
+                raise Break("not-constant", f"a {cycle.value.cls.__name__} that contains itself") from None
             two_phase.add(id(cycle.value))
 
 

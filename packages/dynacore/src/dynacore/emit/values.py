@@ -6,6 +6,7 @@ import collections
 import itertools
 import math
 import types
+from collections.abc import Callable
 from typing import Any
 
 from bytecode_models import NULL as NULL_ITEM
@@ -49,12 +50,6 @@ from .changes import write_dict
 
 #: names that emitted source may use
 NAMESPACE = {**MODULES, "UNBOUND_SLOT": UNBOUND, "NULL_ITEM": NULL_ITEM, "real_object": real_object}
-REVERSED = (
-    type(reversed({})),
-    type(reversed({}.values())),
-    type(reversed({}.items())),
-    type(reversed(collections.deque())),
-)
 LITERALS = (int, str, bool, type(None), bytes)
 
 
@@ -64,7 +59,7 @@ def by_value(value: Value) -> bool:
 
 
 class Cycle(Exception):
-    """A container that contains itself: it has to be made empty and filled later."""
+    """Something that contains itself: it, or what lies in between, has to be made empty and filled later."""
 
     def __init__(self, value: Value):
         self.value = value
@@ -83,10 +78,11 @@ class Rebuilder:
         self.handed_names: dict[int, str] = {}
         self.outputs: list[Tensor | Host] = []
         self.output_names: dict[int, str] = {}
-        self.two_phase = two_phase
+        self.two_phase = two_phase  # ids of values that contain themselves
         self.kept = kept  # ids of polyfills' instances that running polyfills need as they are
         self.open: set[int] = set()
-        self.later: list[Any] = []
+        self.later: list[Callable[[], None]] = []
+        self.unfilled: set[int] = set()  # ids of what is made but not filled yet
 
     # -- names ---------------------------------------------------------------------------------------------------------
 
@@ -144,8 +140,8 @@ class Rebuilder:
             text = MAKERS[kind](self, value)
         finally:
             self.open.discard(id(value))
-        if not self.open:
-            self.flush_cells()
+        while self.later and not self.open:
+            self.later.pop()()
         return text
 
     def literal(self, obj: Any) -> str:
@@ -189,17 +185,38 @@ class Rebuilder:
         """Expressions of several values, comma-separated."""
         return ", ".join([self.get(v) for v in values])
 
+    def in_cycle(self, value: Value) -> bool:
+        """Whether a container has to be made before what is in it."""
+        return id(value) in self.two_phase or not self.open.isdisjoint(self.two_phase)
+
+    def filled(self, value: Value, name: str, fill: Callable[[], None]) -> str:
+        """Fill what was made empty: now, or once what it is part of, and contains, is made."""
+        self.open.discard(id(value))
+        self.unfilled.add(id(value))
+
+        def fill_now() -> None:
+            fill()
+            self.unfilled.discard(id(value))
+
+        if self.open.isdisjoint(self.two_phase):
+            fill_now()
+        else:
+            self.later.append(fill_now)
+        return name
+
     # -- containers ----------------------------------------------------------------------------------------------------
 
     def list_(self, v: ListObj) -> str:
-        if id(v) in self.two_phase or v.cls is not list:
-            base = base_layout(v.cls)
-            name = self.assign(v, "[]" if v.cls is list else f"{self.constant(base)}.__new__({self.constant(v.cls)})")
-            self.open.discard(id(v))
-            self.lines.append(f"{self.constant(base)}.extend({name}, [{self.many(v.items)}])")
+        if v.cls is list and not self.in_cycle(v):
+            return self.assign(v, f"[{self.many(v.items)}]")
+        base = self.constant(base_layout(v.cls))
+        name = self.assign(v, "[]" if v.cls is list else f"{base}.__new__({self.constant(v.cls)})")
+
+        def fill() -> None:
+            self.lines.append(f"{base}.extend({name}, [{self.many(v.items)}])")
             self.attributes(v, name)
-            return name
-        return self.assign(v, f"[{self.many(v.items)}]")
+
+        return self.filled(v, name, fill)
 
     def tuple_(self, v: TupleObj) -> str:
         items = f"({self.many(v.items)}{',' if len(v.items) == 1 else ''})"
@@ -218,16 +235,18 @@ class Rebuilder:
             return f"{self.get(v.instance)}.__dict__"
         base = base_layout(v.cls)
         plain = all(kind in ("set", "update") for kind, _ in v.edits)
-        if v.cls is dict and plain and id(v) not in self.two_phase:
+        if v.cls is dict and plain and not self.in_cycle(v):
             return self.assign(v, "{" + ", ".join([f"{self.get(k)}: {self.get(x)}" for k, x in v.items.values()]) + "}")
         name = self.assign(v, "{}" if v.cls is dict else f"{self.constant(base)}.__new__({self.constant(v.cls)})")
-        self.open.discard(id(v))
-        if base is collections.defaultdict:
-            factory = v.attrs.get("default_factory")
-            self.lines.append(f"collections.defaultdict.__init__({name}, {self.get(factory) if factory else None})")
-        write_dict(self, v, name)
-        self.attributes(v, name)
-        return name
+
+        def fill() -> None:
+            if base is collections.defaultdict:
+                factory = v.attrs.get("default_factory")
+                self.lines.append(f"collections.defaultdict.__init__({name}, {self.get(factory) if factory else None})")
+            write_dict(self, v, name)
+            self.attributes(v, name)
+
+        return self.filled(v, name, fill)
 
     def set_(self, v: SetObj) -> str:
         name = self.assign(
@@ -257,9 +276,7 @@ class Rebuilder:
             attributes = {key: self.get(value) for key, value in v.attrs.items() if value is not DELETED}
             return self.assign(v, expression(v.cls, attributes).format(**attributes))
         name = self.assign(v, f"object.__new__({self.constant(v.cls)})")
-        self.open.discard(id(v))
-        self.attributes(v, name)
-        return name
+        return self.filled(v, name, lambda: self.attributes(v, name))
 
     def is_stand_in(self, v: Value) -> bool:
         """Whether a polyfill's instance has to become the C object that it stands for."""
@@ -288,15 +305,10 @@ class Rebuilder:
     def cell(self, v: Cell) -> str:
         name = self.assign(v, f"{self.constant(types.CellType)}()", "c")
         self.open.discard(id(v))
-        if v.contents is not None:
-            self.later.append((name, v))
+        contents = v.contents
+        if contents is not None:  # once that can be made: a closure may contain itself
+            self.later.append(lambda: self.lines.append(f"{name}.cell_contents = {self.get(contents)}"))
         return name
-
-    def flush_cells(self) -> None:
-        """Fill cells once their contents can be made: a closure may contain itself."""
-        while self.later:
-            name, cell = self.later.pop()
-            self.lines.append(f"{name}.cell_contents = {self.get(cell.contents)}")
 
     def function(self, v: Func) -> str:
         closure = f"({self.many(v.closure)},)" if v.closure else "None"
@@ -335,16 +347,20 @@ class Rebuilder:
         return name
 
     def items_iter(self, v: ItemsIter) -> str:
-        if v.owner is None:
+        ordered = v.owner is not None and issubclass(v.owner.cls, collections.OrderedDict)
+        if v.owner is None or ordered and v.index >= len(v.values):  # which one of these knows before it is asked
             return self.assign(v, f"{self.constant(ended)}({self.constant(v.cls)})")
-        way = "reversed" if v.what == "reversed" or v.cls in REVERSED else "iter"
+        way = "reversed" if v.backwards else "iter"
         changed = self.m.changed_below(v)
         if changed == "keys":
             self.iterate_for_real(v)
         base = self.constant(base_layout(v.owner.cls))
         if changed:
-            return self.assign(v, f"{self.constant(overtaken)}({base}, {v.what!r}, {way})")
+            change = "clear" if ordered and not v.owner.items else "grow"  # type: ignore[attr-defined]
+            return self.assign(v, f"{self.constant(overtaken)}({base}, {v.what!r}, {way}, {change!r})")
         owner = self.get(v.owner)
+        if id(v.owner) in self.unfilled:
+            raise Break("not-constant", f"a {v.owner.cls.__name__} that contains its own iterator")
         name = self.assign(v, f"{way}({base}.{v.what}({owner}))" if isinstance(v.owner, DictObj) else f"{way}({owner})")
         if v.index:
             self.lines.append(f"{self.constant(advance)}({name}, {v.index})")
@@ -395,10 +411,16 @@ class Rebuilder:
         return f"{self.get(v.func)}({', '.join(parts)})"
 
 
+ENDED: tuple[Any, ...] = (
+    [], (), {}, {}.values(), {}.items(), set(), "", "é", b"", bytearray(), range(0), range(1 << 99, 1 << 99),
+    collections.OrderedDict(),
+)  # fmt: skip
+
+
 def ended(cls: Any) -> Any:
     """An iterator of that class that has come to its end."""
     empty: Any
-    for empty in ([], (), {}, {}.values(), {}.items(), set(), "", "é", b"", bytearray(), range(0)):
+    for empty in ENDED:
         for iterator in (iter(empty), reversed(empty) if hasattr(empty, "__reversed__") else None):
             if type(iterator) is cls:
                 next(iterator, None)
@@ -406,20 +428,22 @@ def ended(cls: Any) -> Any:
     return iter(())
 
 
-def overtaken(base: Any, what: str, make: Any) -> Any:
+def overtaken(base: Any, what: str, make: Any, change: str) -> Any:
     """An iterator whose container has changed since: it says so when asked for an item.
 
     It is one over a container of its own. Changing the program's would be noticed by others.
     """
     container = base()
+    grow = GROW[next(kind for kind in base.__mro__ if kind in GROW)]
+    grow(container)  # an iterator over nothing may have ended already
     iterator = make(getattr(container, what)() if issubclass(base, dict) else container)
-    GROW[next(kind for kind in base.__mro__ if kind in GROW)](container)
+    container.clear() if change == "clear" else grow(container)
     return iterator
 
 
 GROW: dict[type, Any] = {
-    dict: lambda d: d.setdefault(None),
-    set: lambda s: s.add(None),
+    dict: lambda d: d.setdefault(len(d)),
+    set: lambda s: s.add(len(s)),
     collections.deque: lambda q: q.append(None),
 }
 

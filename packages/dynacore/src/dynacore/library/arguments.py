@@ -34,7 +34,7 @@ def as_index(m: Any, v: Value) -> int:
     if type(v) is not Const:
         raise Break("tensor-to-python" if type(v) is Tensor else "call-arguments", f"{v.cls.__name__} as an index")
     if not hasattr(v.value, "__index__"):
-        return m.throw(TypeError, f"'{v.cls.__name__}' object cannot be interpreted as an integer")
+        return m.throw(TypeError, f"'{m.name_of(v.cls)}' object cannot be interpreted as an integer")
     return v.value.__index__() + 0
 
 

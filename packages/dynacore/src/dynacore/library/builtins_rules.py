@@ -19,7 +19,6 @@ from ..values import (
     GenObj,
     Host,
     HostRange,
-    ItemsIter,
     Known,
     ListObj,
     SeqIter,
@@ -45,7 +44,7 @@ def len_call(m: Any, obj: Value, /) -> Any:
     if type(obj) is Host:
         return m.fold(len, [obj], {})
     if method is m.lookup_type(object, "__len__"):
-        m.throw(TypeError, f"object of type '{obj.cls.__name__}' has no len()")
+        m.throw(TypeError, f"object of type '{m.name_of(obj.cls)}' has no len()")
     if type(obj) is Tensor and obj.layout is not None:
         return m.graph.attribute(obj, "shape").items[0]
     if not isinstance(method, METHODS):
@@ -119,16 +118,17 @@ def range_call(m: Any, *bounds: Value) -> Value:
 @rule(reversed)
 def reversed_call(m: Any, sequence: Value, /) -> Any:
     method = m.special_method(sequence.cls, "__reversed__")
-    if type(sequence) is Const and isinstance(sequence.value, (range, str, bytes)):
+    is_ours = method is not None and type(method) is not FunctionType
+    if type(sequence) is Const and is_ours and isinstance(sequence.value, (range, str, bytes)):
         items = [m.const(item) for item in reversed(sequence.value)]
-        return ItemsIter(items, type(reversed(sequence.value)), sequence, "reversed")
+        return m.items_iter(items, sequence, "constant", True)
     missing = method is m.lookup_type(object, "__reversed__")
-    own_items = type(m.special_method(sequence.cls, "__getitem__")) is FunctionType
-    if type(sequence) is TupleObj and missing and not own_items:
+    in_python = any(type(m.special_method(sequence.cls, n)) is FunctionType for n in ("__getitem__", "__len__"))
+    if type(sequence) is TupleObj and missing and not in_python:
         return SeqIter(sequence, reversed, len(sequence.items) - 1, -1)
     no_items = m.lookup_type(sequence.cls, "__getitem__") is m.lookup_type(object, "__getitem__")
     if method is None or missing and no_items:
-        m.throw(TypeError, f"'{sequence.cls.__name__}' object is not reversible")
+        m.throw(TypeError, f"'{m.name_of(sequence.cls)}' object is not reversible")
     if not missing and m.is_descriptor(method) and not isinstance(method, METHODS):
         raise Break("operator-unknown", f"reversed({sequence.cls.__name__})")
     if not missing:

@@ -216,13 +216,13 @@ def deque_contains(m: Any, self: Value, item: Value, /) -> Any:
 @rule(deque.__iter__)
 def deque_iter(m: Any, self: Value, /) -> Value:
     target = storage(self)
-    return m.items_iter(list(target.items), type(iter(deque())), target, "deque")
+    return m.items_iter(list(target.items), target, "deque")
 
 
 @rule(deque.__reversed__)
 def deque_reversed(m: Any, self: Value, /) -> Value:
     target = storage(self)
-    return m.items_iter(target.items[::-1], type(reversed(deque())), target, "deque")
+    return m.items_iter(target.items[::-1], target, "deque", True)
 
 
 @rule(deque.__getitem__)

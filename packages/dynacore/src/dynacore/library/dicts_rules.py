@@ -259,13 +259,13 @@ def dict_len(m: Any, self: Value, /) -> Value:
 @rule(*both("__iter__"))
 def dict_iter(m: Any, self: Value, /) -> Value:
     target = storage(self)
-    return m.items_iter([key for key, _ in m.d_items(target)], type(iter({})), target, "keys")
+    return m.items_iter(m.keys_of(target), target, "keys")
 
 
 @rule(*both("__reversed__"))
 def dict_reversed(m: Any, self: Value, /) -> Value:
     target = storage(self)
-    return m.items_iter([key for key, _ in m.d_items(target)][::-1], type(reversed({})), target, "keys")
+    return m.items_iter(m.keys_of(target)[::-1], target, "keys", True)
 
 
 @rule(defaultdict.__missing__)
@@ -348,8 +348,7 @@ def view_iter(m: Any, self: Value, /) -> Value:
 @rule(*of_views("__reversed__"))
 def view_reversed(m: Any, self: Value, /) -> Value:
     target = shown(self)
-    kind = type(reversed(getattr({}, target.what)()))
-    return m.items_iter(m.keys_of(target.owner)[::-1], kind, target.owner, target.what)
+    return m.items_iter(m.keys_of(target.owner)[::-1], target.owner, target.what, True)
 
 
 @rule(*of_views("__contains__"))

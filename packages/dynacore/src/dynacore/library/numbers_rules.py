@@ -198,7 +198,7 @@ def index(m: Any, v: Value, /) -> Any:
     if type(v) is Tensor:
         raise Break("tensor-to-python", "operator.index")
     return special(m, v, "__index__") or m.throw(
-        TypeError, f"'{v.cls.__name__}' object cannot be interpreted as an integer"
+        TypeError, f"'{m.name_of(v.cls)}' object cannot be interpreted as an integer"
     )
 
 

@@ -47,7 +47,7 @@ def object_new(m: Any, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
     kind = m.constant_of(cls)
     new = m.lookup_type(kind, "__new__")
     if (args or kwargs) and not overrides(new) and m.lookup_type(kind, "__init__") is object.__init__:
-        m.throw(TypeError, f"{kind.__name__}() takes no arguments")
+        m.throw(TypeError, f"{m.name_of(kind)}() takes no arguments")
     if (args or kwargs) and overrides(new):
         m.throw(TypeError, "object.__new__() takes exactly one argument (the type to instantiate)")
     layout = next(base for base in kind.__mro__ if type(vars(base).get("__new__")) is types.BuiltinFunctionType)
@@ -69,7 +69,7 @@ def object_init(m: Any, self: Value, /, *args: Value, **kwargs: Value) -> Value:
         if m.lookup_type(self.cls, "__init__") is not object.__init__:
             m.throw(TypeError, "object.__init__() takes exactly one argument (the instance to initialize)")
         if not overrides(m.lookup_type(self.cls, "__new__")):
-            refused = f"{self.cls.__name__}.__init__() takes exactly one argument (the instance to initialize)"
+            refused = f"{m.name_of(self.cls)}.__init__() takes exactly one argument (the instance to initialize)"
             m.throw(TypeError, refused)
     return NONE
 
@@ -217,9 +217,18 @@ def issubclass_call(m: Any, cls: Value, classes: Value, /) -> Any:
     return check(m, m.constant_of(cls), classes, None)
 
 
-@rule(type.__or__, type.__ror__, types.UnionType.__or__, types.UnionType.__ror__, types.GenericAlias.__or__)
-def union_type(m: Any, a: Value, b: Value, /) -> Value:
-    return Known(m.constant_of(a) | m.constant_of(b))
+def _union(method: Any) -> None:
+    """The rule of `|` between classes and their like."""
+
+    def union_type(m: Any, a: Value, b: Value, /) -> Value:
+        return m.const(method(m.constant_of(a), m.constant_of(b)))
+
+    rule(method)(union_type)
+
+
+for _cls in (type, types.UnionType, types.GenericAlias):
+    _union(_cls.__or__)
+    _union(_cls.__ror__)
 
 
 @rule(type.__instancecheck__)
@@ -230,6 +239,11 @@ def type_instancecheck(m: Any, cls: Value, obj: Value, /) -> Value:
 @rule(support.is_instance)
 def is_instance(m: Any, obj: Value, cls: Value, /) -> Value:
     return m.const(m.is_subclass(real_class(obj), m.constant_of(cls)))
+
+
+@rule(support.c_name)
+def name_in_errors(m: Any, cls: Value, /) -> Value:
+    return Const(m.name_of(m.constant_of(cls)))
 
 
 @rule(type.__subclasscheck__)
@@ -369,7 +383,7 @@ def hash_call(m: Any, obj: Value, /) -> Any:
     if type(method) is FunctionType and not isinstance(obj, Const):
         return m.push_python(objects.hash_, [m.const(method), obj], {})
     if method is None:
-        m.throw(TypeError, f"unhashable type: '{obj.cls.__name__}'")
+        m.throw(TypeError, f"unhashable type: '{m.name_of(obj.cls)}'")
     if type(obj) is Known:
         m.pin(obj)
         return Const(hash(obj.obj))

@@ -210,6 +210,8 @@ def member_key(m: Any, item: Value, use: Any) -> Any:
     """The key to look for: that of a set, which can't be a member, is what a frozenset of its members would have."""
     if isinstance(item, SetObj) and m.lookup_type(item.cls, "__hash__") is None:
         return frozenset(storage(m, item).items)
+    if type(item) is Known and issubclass(item.cls, set):
+        raise Break("hash-unknown", item.cls.__name__)
     return m.key_of(item, use)
 
 
@@ -411,4 +413,4 @@ def set_contains(m: Any, self: Value, item: Value, /) -> Value:
 @rule(set.__iter__, frozenset.__iter__)
 def set_iter(m: Any, self: Value, /) -> Value:
     s = storage(m, self)
-    return m.items_iter(ordered(s), type(iter(set())), s, "items")
+    return m.items_iter(ordered(s), s, "items")

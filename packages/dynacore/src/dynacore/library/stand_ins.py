@@ -32,10 +32,20 @@ def real_object(obj: Any) -> Any:
     return eval(expression(cls, own).format(**{name: name for name in own}), {**MODULES, **own})
 
 
+def c_name(cls: type) -> str:
+    """The name by which the errors of C code call a class: where C made it, its module is part of that."""
+    other: Any = int if not issubclass(cls, int) else list
+    try:
+        other.__new__(cls)
+    except TypeError as error:  # int.__new__(NAME): NAME is not a subtype of int
+        return str(error).partition("(")[2].partition("):")[0]
+    raise AssertionError(f"{cls} is an {other}")
+
+
 def named_like(cls: type, **namespace: Any) -> Any:
     """An object of a class with the names of `cls`: errors say of it what they say of an instance of `cls`."""
     names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
-    return type(cls.__name__, (), {**namespace, **names})()
+    return type(c_name(cls), (), {**namespace, **names})()
 
 
 def empty_slot_text(cls: type, name: str) -> str:

@@ -28,48 +28,55 @@ EXCEPTION_TEXTS = (BaseException.__str__, KeyError.__str__, AttributeError.__str
 
 #: types whose objects have the same text as long as they live
 FIXED_TEXT = {
-    object, type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.CodeType,
+    object, type, types.FunctionType, types.BuiltinFunctionType, types.CodeType,
     types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
     types.GenericAlias, types.UnionType, datetime.date, datetime.time, datetime.datetime, datetime.timedelta,
     datetime.timezone, decimal.Decimal, torch.dtype, torch.device, torch.layout, torch.memory_format,
 }  # fmt: skip
 
 
-def in_python(cls: type, *names: str) -> bool:
-    """Whether a class has one of the methods in Python."""
-    return any(type(getattr(cls, name, None)) is FunctionType for name in names)
+TEXTS = ("__repr__", "__str__", "__format__")
 
 
-def has_fixed_text(cls: type) -> bool:
+def in_python(m: Any, cls: type) -> bool:
+    """Whether a class has one of the methods that give text in Python."""
+    return any(type(m.special_method(cls, name)) is FunctionType for name in TEXTS)
+
+
+def has_fixed_text(m: Any, cls: type) -> bool:
     """Whether the text of a class's objects is known by their identity."""
-    methods = [getattr(cls, name) for name in ("__repr__", "__str__", "__format__")]
-    return all(getattr(method, "__objclass__", None) in FIXED_TEXT for method in methods)
+    return all(getattr(m.special_method(cls, name), "__objclass__", None) in FIXED_TEXT for name in TEXTS)
 
 
 #: stands for the first open number in a text, those after it for the others
 MARK = 0x5EED_0F_7E_C7
 
 
-def shown(m: Any, v: Value, numbers: list[Host] | None = None) -> Any:
+def shown(m: Any, v: Value, numbers: list[Host] | None = None, around: dict[int, Any] | None = None) -> Any:
     """The real object whose text is that of `v`; `Break` when Python code or the run decides.
 
-    With `numbers`, open ones are put there, and a `MARK` in their place.
+    With `numbers`, open ones are put there, and a `MARK` in their place. `around` are the containers that `v` is in,
+    None for tuples, which aren't made yet.
     """
-    if isinstance(v, (ListObj, TupleObj)) and v.cls in (list, tuple):
-        return v.cls(shown(m, item, numbers) for item in v.items)
-    if type(v) is TupleObj and not v.attrs and not in_python(v.cls, "__repr__", "__str__", "__format__"):
-        return v.cls(shown(m, item, numbers) for item in v.items)  # torch.Size
-    if type(v) is DictObj and v.cls is dict:
-        return {shown(m, key, numbers): shown(m, value, numbers) for key, value in m.d_items(v)}
+    around = {} if around is None else around
+    if id(v) in around:
+        if around[id(v)] is None:
+            raise Break("format-unknown", "a tuple that contains itself")
+        return around[id(v)]
+    if isinstance(v, (ListObj, TupleObj, DictObj)):
+        return container_shown(m, v, numbers, around)
+    if type(v) is SetObj and v.cls in (set, frozenset) and len(v.items) < 2:
+        return v.cls(shown(m, item) for item in v.items.values())
     if type(v) is Host and numbers is not None and m.is_number(v):
         numbers.append(v)
         return MARK + len(numbers) - 1
-    if type(v) in (Const, Host) or (type(v) is SetObj and len(v.items) < 2):
+    if type(v) in (Const, Host):
         real = m.constant_of(v)
-        if is_literal(real) or not in_python(type(real), "__repr__", "__str__", "__format__"):
+        if is_literal(real) or type(real) not in (frozenset, slice) and not in_python(m, type(real)):
             return real
-    elif type(v) is Known and has_fixed_text(v.cls):
+    elif type(v) is Known and has_fixed_text(m, v.cls):
         m.pin(v)
+        m.rely_on_text(v.obj)
         return v.obj
     raise Break("tensor-to-python" if type(v) is Tensor else "format-unknown", v.cls.__name__)
 
@@ -88,6 +95,22 @@ def text_of(m: Any, v: Value, how: Any) -> Value:
     example = "".join(f"{piece}{number.example!r}" for piece, number in zip(pieces, numbers, strict=True)) + rest
     written = [repr(piece).replace("{", "{{").replace("}", "}}") for piece in (*pieces, rest)]
     return m.host(f"({' + repr({}) + '.join(written)})", tuple(numbers), example)
+
+
+def container_shown(m: Any, v: Any, numbers: list[Host] | None, around: dict[int, Any]) -> Any:
+    """The same of a container, which may be in itself."""
+    is_tuple = type(v) is TupleObj and (v.cls is tuple or not v.attrs and not in_python(m, v.cls))  # torch.Size, too
+    if not is_tuple and v.cls not in (list, dict):
+        raise Break("format-unknown", v.cls.__name__)
+    around[id(v)] = made = None if is_tuple else v.cls()
+    if is_tuple:
+        made = v.cls(shown(m, item, numbers, around) for item in v.items)
+    elif v.cls is list:
+        made += [shown(m, item, numbers, around) for item in v.items]
+    else:
+        made.update([(shown(m, k, numbers, around), shown(m, x, numbers, around)) for k, x in m.d_items(v)])
+    del around[id(v)]
+    return made
 
 
 @rule(str)
@@ -255,10 +278,10 @@ def apply(m: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
 
 @rule(str.join)
 def str_join(m: Any, self: Value, iterable: Value, /) -> Any:
+    if m.special_method(iterable.cls, "__iter__") is None or not m.can_iterate(iterable.cls):
+        m.throw(TypeError, "can only join an iterable")
     items = items_of(m, iterable)
     if items is None:
-        if not m.can_iterate(iterable.cls):
-            m.throw(TypeError, "can only join an iterable")
         return m.push_python(constructors.str_join, [self, iterable], {})
     if any(type(item) is Host and item.cls is str for item in items) and all(item.cls is str for item in items):
         example = m.example_of(self).join(m.example_of(item) for item in items)

@@ -436,7 +436,7 @@ def unpack(m: Machine, f: Frame, i: Instr) -> None:
 def refuse(m: Machine, source: Any, text: str) -> None:
     """Unpacking has its own texts for what can't be iterated."""
     if not m.can_iterate(source.cls):
-        m.throw(TypeError, text.format(source.cls.__name__))
+        m.throw(TypeError, text.format(m.name_of(source.cls)))
 
 
 #: how something of that type with items like these is made

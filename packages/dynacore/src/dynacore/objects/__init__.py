@@ -9,6 +9,7 @@ from .compare import Compare
 from .dicts import Dicts
 from .functions import Functions
 from .iteration import Iteration
+from .names import Names
 from .operators import Operators
 from .owners import OwnerAttributes
 from .scalars import Scalars
@@ -18,6 +19,7 @@ from .wrapping import Wrapping
 
 class Objects(
     Wrapping,
+    Names,
     Attributes,
     OwnerAttributes,
     AttributeWrites,

@@ -7,7 +7,16 @@ from typing import Any
 
 from ..reasons import Break
 from ..values import DELETED, Const, ExcObj, Func, Obj, Opaque, Tensor, TupleObj, Value
-from .attributes import FUNCTION_FIELDS, GENERIC_DEL, GENERIC_SET, MISSING, generic_slots, has_dict, instance_dict
+from .attributes import (
+    FUNCTION_FIELDS,
+    GENERIC_DEL,
+    GENERIC_SET,
+    MISSING,
+    generic_slots,
+    has_dict,
+    instance_dict,
+    python_type,
+)
 from .wrapping import FUNCTION, is_heap
 
 
@@ -46,10 +55,10 @@ class AttributeWrites:
             return self.set_descriptor(found, v, cls, name, value)
         if not isinstance(v, Obj):
             raise Break("setattr-unknown", f"{cls.__name__}.{name}")
-        if not has_dict(cls):
+        if not has_dict(cls if self.frames[-1].trusted else python_type(v)):
             raise Break("setattr-unknown", f"{cls.__name__}.{name}")
         if value is DELETED and self.instance_attr(v, name) is MISSING:
-            self.throw(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
+            self.throw(AttributeError, f"'{self.name_of(cls)}' object has no attribute '{name}'")
         if (
             v.namespace is None
             and v.obj is not None

@@ -33,7 +33,7 @@ from ..values import (
     TupleObj,
     Value,
 )
-from .wrapping import FUNCTION, base_layout, is_heap
+from .wrapping import C_METHODS, FUNCTION, base_layout, is_heap
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 
@@ -45,10 +45,10 @@ MODULE_GET = types.ModuleType.__getattribute__
 SUPER_GET = super.__getattribute__
 
 METHOD = types.MethodType
-#: descriptors of C whose `__get__` gives a bound C method
-C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
 #: what special methods usually are
 METHODS = (FUNCTION, *C_METHODS)
+#: methods whose absence a class declares by None
+MAY_BE_NONE = ("__hash__", "__iter__", "__contains__", "__reversed__")
 C_FIELDS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
@@ -81,12 +81,14 @@ class Attributes:
         return found
 
     def special_method(self, cls: type, name: str) -> Any:
-        """The function that C calls for an operator, found on the class: Python's, C's own, None or MISSING.
+        """The function that C calls for an operator, found on the class: Python's, C's own, None where that means
+        something, or MISSING.
 
         What else a program may put there is bound first, by rules of its own: that is left to the interpreter.
         """
         found = self.lookup_type(cls, name)
-        if is_heap(cls) and not (found is MISSING or found is None or type(found) in METHODS):
+        known = found is MISSING or type(found) in METHODS or found is None and name in MAY_BE_NONE
+        if is_heap(cls) and not known:
             raise Break("attribute-unknown", f"{cls.__name__}.{name} is no function")
         return found
 
@@ -174,11 +176,12 @@ class Attributes:
     def no_attribute(self, v: Value, name: str) -> str:
         """CPython's text for a missing attribute."""
         if isinstance(v, Known) and isinstance(v.obj, type):
-            return f"type object '{v.obj.__name__}' has no attribute '{name}'"
+            return f"type object '{self.name_of(v.obj)}' has no attribute '{name}'"
         cls = python_type(v)
         if type(self.lookup_type(cls, name)) is types.MemberDescriptorType:
+            self.rely_on_names(cls)
             return empty_slot_text(cls, name)
-        return f"'{cls.__name__}' object has no attribute '{name}'"
+        return f"'{self.name_of(cls)}' object has no attribute '{name}'"
 
     def generic_getattr(self, v: Value, cls: type, name: str, hook: Any = None) -> Any:
         """`PyObject_GenericGetAttr`, without the error. `hook` answers for an AttributeError of a getter in Python."""
@@ -283,6 +286,8 @@ class Attributes:
         if found.__objclass__ not in cls.__mro__:
             if type(found) is types.WrapperDescriptorType:  # refused by itself, or by the call that it is loaded for
                 raise Break("attribute-unknown", f"{cls.__name__}.{found.__name__}")
+            self.rely_on_names(cls)
+            self.rely_on_names(found.__objclass__)
             self.throw(TypeError, wrong_receiver_text(found, cls))
 
     def bind_class(self, func: Any, cls: Value) -> Value:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..library import folding
-from ..library.polyfills.support import is_instance
+from ..library.polyfills.support import c_name, is_instance
 from ..library.registry import POLYFILLS, RULES, STANDS_FOR
 from ..marks import is_disabled, is_graph_break, unwrap_compiled
 from ..reasons import Break
@@ -51,7 +51,7 @@ class Calls:
             raise Break(*f.why)
         found = self.lookup_type(f.cls, "__call__")
         if found is MISSING:
-            self.throw(TypeError, f"'{f.cls.__name__}' object is not callable")
+            self.throw(TypeError, f"'{self.name_of(f.cls)}' object is not callable")
         if type(found) is FUNCTION:
             return self.call(self.const(found), [f, *args], kwargs)
         method = self.get_descriptor(found, f, f.cls, "__call__") if self.is_descriptor(found) else self.known(found)
@@ -147,6 +147,9 @@ class Calls:
         try:
             result = function(*real, **named)
         except Exception as error:
+            for value in (*args, *kwargs.values()):
+                if type(value) is not Host:
+                    self.rely_on_text(getattr(value, "obj", None))
             self.throw_real(error)
         return self.const_result(result)
 
@@ -206,7 +209,7 @@ class Calls:
             return self.fold(cls, args, kwargs)
         if new is object.__new__ and type(init) is not FUNCTION and init is object.__init__:
             if args or kwargs:
-                self.throw(TypeError, f"{cls.__name__}() takes no arguments")
+                self.throw(TypeError, f"{self.name_of(cls)}() takes no arguments")
             return self.new_object(cls)
         if self.is_descriptor(init) and not isinstance(init, METHODS):
             raise Break("construct-unknown", cls.__name__)
@@ -262,7 +265,7 @@ def init_only(obj, init, /, *args, **kwargs):
     """The second half of `type.__call__`."""
     result = init(obj, *args, **kwargs)
     if result is not None:
-        raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
+        raise TypeError(f"__init__() should return None, not '{c_name(type(result))}'")
     return obj
 
 
@@ -272,7 +275,7 @@ def type_call(cls, /, *args, **kwargs):
     if is_instance(obj, cls):
         result = type(obj).__init__(obj, *args, **kwargs)
         if result is not None:
-            raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
+            raise TypeError(f"__init__() should return None, not '{c_name(type(result))}'")
     return obj
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from types import WrapperDescriptorType
+from typing import Any, NoReturn
 
 from ..library.arguments import refuse
 from ..library.folding import CONST_TYPES
+from ..library.polyfills.support import c_name
 from ..library.registry import RULES
-from ..library.stand_ins import named_like
 from ..reasons import Break
 from ..values import (
     PUSHED,
@@ -171,7 +172,8 @@ class Compare:
             and self.plain_container(a)
             and self.plain_container(b)
         ):
-            return self.equal_sequences(a, b)
+            with self.entered(a, b):
+                return self.equal_sequences(a, b)
         if type(a) is Const or type(b) is Const:
             return self.equal_constant(a, b)
         if type(a) is Known and type(b) is Known and self.by_identity(a) and self.by_identity(b):
@@ -241,18 +243,15 @@ class Compare:
                 hash(v.value)
             return v.value
         if kind is Known:
-            self.pin(v)
-            return v.obj
+            return self.key_of_known(v, use, whole)
         if kind is Host:
             return self.specialise(v).value
-        if kind is TupleObj and type(self.special_method(v.cls, "__hash__")) is not FUNCTION:
+        if kind is TupleObj and type(self.special_method(v.cls, "__hash__")) is WrapperDescriptorType:
             return tuple(self.key_of(item, use, whole or v) for item in v.items)
         if kind is SetObj and issubclass(v.cls, frozenset) or kind is SliceObj:
             return self.constant_of(v)
-        if kind in (ListObj, DictObj, SetObj):
-            if self.special_method(v.cls, "__hash__") is None:
-                unhashable = named_like(v.cls, __hash__=None)
-                refuse(self, use, unhashable if whole is None else (unhashable,))
+        if kind in (ListObj, TupleObj, DictObj, SetObj) and self.special_method(v.cls, "__hash__") is None:
+            self.refuse_key(v, use, whole)
         if kind is Tensor or kind is Func or self.special_method(v.cls, "__hash__") is OBJECT_HASH:
             if kind is not Tensor and self.special_method(v.cls, "__eq__") is not OBJECT_EQ:
                 raise Break("operator-unknown", f"hash of {v.cls.__name__}")
@@ -262,6 +261,23 @@ class Compare:
             self.pin(v)
             return obj
         raise Break("operator-unknown", f"hash of {v.cls.__name__}")
+
+
+    def key_of_known(self, v: Known, use: Callable[[Any], Any], whole: Value | None) -> Any:
+        """A real object as a key: itself, where neither its hash nor its equality is Python code."""
+        self.pin(v)
+        method = self.special_method(v.cls, "__hash__")
+        if method is None:
+            self.refuse_key(v, use, whole)
+        if FUNCTION in (type(method), type(self.special_method(v.cls, "__eq__"))):
+            raise Break("hash-unknown", v.cls.__name__)
+        return v.obj
+
+    def refuse_key(self, v: Value, use: Callable[[Any], Any], whole: Value | None) -> NoReturn:
+        """Raise what the interpreter raises for an unhashable key."""
+        unhashable = self.named_like(v.cls, __hash__=None)
+        refuse(self, use, unhashable if whole is None else (unhashable,))
+        raise AssertionError("it refuses")
 
 
 def not_equal_in_python(a, b, /):
@@ -283,7 +299,7 @@ def compare_in_python(first, a, b, second, c, d, symbol, /):
         return a is b
     if symbol == "!=":
         return a is not b
-    raise TypeError(f"'{symbol}' not supported between instances of '{type(a).__name__}' and '{type(b).__name__}'")
+    raise TypeError(f"'{symbol}' not supported between instances of '{c_name(type(a))}' and '{c_name(type(b))}'")
 
 
 __all__ = ["PUSHED", "Compare"]

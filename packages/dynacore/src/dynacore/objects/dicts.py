@@ -154,7 +154,7 @@ class Dicts:
         if d.complete:
             return
         real = d.obj
-        if len(real) > 4096:
+        if dict.__len__(real) > 4096:
             raise Break("iterate-unknown", "a very large dict")
         keys = KeyList(dict.keys(real))
         if issubclass(d.cls, OrderedDict):  # it has an order of its own
@@ -206,8 +206,9 @@ class Dicts:
         self.touch(d)
         d.items = {}
         d.complete = True
-        d.edits.clear()  # nothing of what was before is left
-        self.d_edit(d, "clear", [])
+        d.edits[:] = [("clear", [])]  # nothing of what was before is left
+        if not issubclass(d.cls, OrderedDict):  # whose iterators see the size alone
+            d.shape += 1
 
     def d_store(self, d: DictObj, name: str, value: Value) -> None:
         """Set a string key."""

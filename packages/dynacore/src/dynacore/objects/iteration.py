@@ -31,15 +31,13 @@ from ..values import (
     Value,
 )
 from .attributes import MISSING
-from .wrapping import FUNCTION, is_heap
+from .wrapping import FUNCTION, base_layout, is_heap
 
 ITERATORS = {kind: type(iter(kind())) for kind in (list, tuple, dict, set, str, bytes)}
 SEQUENCE_ITERATOR = type(iter(type("", (), {"__getitem__": None})()))
 RANGE_ITERATOR = type(iter(range(0)))
-DEQUE_ITERATOR = type(iter(deque()))
 #: iterators that tell where they stand
 SEQUENCE_ITERATORS = (ITERATORS[list], ITERATORS[tuple], RANGE_ITERATOR)
-VIEW_ITERATORS = {"keys": type(iter({}.keys())), "values": type(iter({}.values())), "items": type(iter({}.items()))}
 #: the end of an iteration, inside the machine
 END: Any = type("End", (), {"__repr__": lambda self: "END"})()
 
@@ -57,6 +55,8 @@ class Iteration:
         if kind is HostRange:
             return HostRange(v.bounds, RANGE_ITERATOR)
         method = self.special_method(v.cls, "__iter__")
+        if method is None:
+            self.throw(TypeError, f"'{self.name_of(v.cls)}' object is not iterable")
         if type(method) is FUNCTION:
             # An iterator among the polyfills gives itself.
             own = self.is_ours(Known(method)) and self.lookup_type(v.cls, "__next__") is not MISSING
@@ -68,22 +68,25 @@ class Iteration:
         if isinstance(v, (ListObj, TupleObj)):
             return SeqIter(v, ITERATORS[list if isinstance(v, ListObj) else tuple])
         if isinstance(v, DictObj):
-            return self.items_iter(self.keys_of(v), ITERATORS[dict], v, "keys")
+            return self.items_iter(self.keys_of(v), v, "keys")
         if isinstance(v, DictView):
-            return self.items_iter(self.keys_of(v.owner), VIEW_ITERATORS[v.what], v.owner, v.what)
+            return self.items_iter(self.keys_of(v.owner), v.owner, v.what)
         if isinstance(v, SetObj):
-            return self.items_iter(ordered(v), ITERATORS[set], v, "items")
+            return self.items_iter(ordered(v), v, "items")
         if kind is Const and method is not MISSING:
             return self.constant_iter(v)
         if method is MISSING:
             if kind is Host or not self.can_iterate(v.cls):
-                self.throw(TypeError, f"'{v.cls.__name__}' object is not iterable")
+                self.throw(TypeError, f"'{self.name_of(v.cls)}' object is not iterable")
             return self.call(Known(SEQUENCE_ITERATOR), [v], {})
         raise Break("iterate-unknown", v.cls.__name__)
 
-    def items_iter(self, values: list[Value], cls: type, owner: Value, what: str) -> ItemsIter:
+    def items_iter(self, values: list[Value], owner: Value, what: str, backwards: bool = False) -> ItemsIter:
         """An iterator over these items of `owner`."""
-        made = ItemsIter(values, cls, owner, what)
+        sample: Any = owner.value if type(owner) is Const else base_layout(owner.cls)()
+        if isinstance(owner, DictObj):
+            sample = getattr(sample, what)()
+        made = ItemsIter(values, type(reversed(sample) if backwards else iter(sample)), owner, what, backwards)
         made.made_at = (self.frames[-1].code, self.frames[-1].ins.index)
         return made
 
@@ -101,8 +104,7 @@ class Iteration:
         if type(v.value) is range:
             if len(v.value) > 100_000:
                 raise Break("iterate-unknown", "a very long range")
-            return self.items_iter([Const(i) for i in v.value], RANGE_ITERATOR, v, "range")
-        return self.items_iter([self.const(i) for i in v.value], type(iter(v.value)), v, "constant")
+        return self.items_iter([self.const(i) for i in v.value], v, "constant")
 
     def tensor_iter(self, v: Tensor) -> Value:
         """Iterating a tensor gives its rows."""
@@ -185,7 +187,7 @@ class Iteration:
         value = it.values[it.index]
         it.index += 1
         if it.what == "deque":
-            return owner.items[it.index - 1 if it.cls is DEQUE_ITERATOR else -it.index]  # type: ignore[attr-defined]
+            return owner.items[-it.index if it.backwards else it.index - 1]  # type: ignore[attr-defined]
         if isinstance(owner, DictObj) and it.what != "keys":
             item: Any = self.d_get(owner, value)
             return item if it.what == "values" else TupleObj([value, item])
@@ -199,8 +201,11 @@ class Iteration:
         if not isinstance(owner, (DictObj, SetObj)):
             return ""
         if issubclass(owner.cls, OrderedDict):
-            ended = it.index >= len(it.values)
-            return "" if ended or owner.shape == it.shape else "OrderedDict mutated during iteration"
+            if it.index >= len(it.values):  # it knows so already
+                return ""
+            if owner.shape != it.shape:
+                return "OrderedDict mutated during iteration"
+            return "" if len(owner.items) == it.size else "OrderedDict changed size during iteration"
         if len(owner.items) != it.size:
             return f"{'dictionary' if isinstance(owner, DictObj) else 'Set'} changed size during iteration"
         return "" if owner.shape == it.shape else "keys"
@@ -208,7 +213,7 @@ class Iteration:
     def iterate(self, v: Value, limit: int | None = None) -> list[Value]:
         """All items of a value whose iteration needs no Python code, or an iterator's first ones up to `limit`."""
         kind = type(v)
-        if kind in (ListObj, TupleObj) and type(self.special_method(v.cls, "__iter__")) is not FUNCTION:
+        if kind in (ListObj, TupleObj) and type(self.special_method(v.cls, "__iter__")) is WrapperDescriptorType:
             return list(v.items)
         if kind is Tensor:
             return self.rows(v)

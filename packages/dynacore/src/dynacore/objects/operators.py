@@ -5,6 +5,8 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from ..library.polyfills.objects import length
+from ..library.polyfills.support import c_name
 from ..library.registry import RULES
 from ..reasons import Break
 from ..values import (
@@ -167,7 +169,7 @@ class Operators:
             return self.host(f"({symbol}{{}})", (a,), UNARY[symbol][1](a.example))
         method = self.special_method(a.cls, f"__{UNARY[symbol][0]}__")
         if method is MISSING:
-            self.throw(TypeError, f"bad operand type for unary {symbol}: '{a.cls.__name__}'")
+            self.throw(TypeError, f"bad operand type for unary {symbol}: '{self.name_of(a.cls)}'")
         return self.call_real_function(method, [a])
 
     def push_not(self, a: Value) -> Any:
@@ -241,7 +243,7 @@ def binary_in_python(method, a, fallback, b, symbol, left, right, /):
         result = fallback(b, a)
     if result is NotImplemented:
         raise TypeError(
-            f"unsupported operand type(s) for {symbol}: '{type(left).__name__}' and '{type(right).__name__}'"
+            f"unsupported operand type(s) for {symbol}: '{c_name(type(left))}' and '{c_name(type(right))}'"
         )
     return result
 
@@ -252,7 +254,7 @@ def inplace_in_python(calls, symbol, left, right, /):
         result = method(receiver, other)
         if result is not NotImplemented:
             return result
-    raise TypeError(f"unsupported operand type(s) for {symbol}: '{type(left).__name__}' and '{type(right).__name__}'")
+    raise TypeError(f"unsupported operand type(s) for {symbol}: '{c_name(type(left))}' and '{c_name(type(right))}'")
 
 
 def bool_in_python(method, v, /):
@@ -260,15 +262,12 @@ def bool_in_python(method, v, /):
     result = method(v)
     if result is True or result is False:
         return result
-    raise TypeError(f"__bool__ should return bool, returned {type(result).__name__}")
+    raise TypeError(f"__bool__ should return bool, returned {c_name(type(result))}")
 
 
 def len_truth_in_python(method, v, /):
     """`bool(v)` by `__len__`."""
-    result = method(v)
-    if result < 0:
-        raise ValueError("__len__() should return >= 0")
-    return result > 0
+    return length(method, v) > 0
 
 
 def not_in_python(v, /):

@@ -6,7 +6,6 @@ import types
 from typing import Any
 
 from ..library.arguments import refuse
-from ..library.stand_ins import named_like
 from ..reasons import Break
 from ..values import DELETED, Bound, Const, DictObj, Known, Super, Tensor, Value
 from .attributes import C_FIELDS, C_METHODS, METHOD, MISSING
@@ -107,7 +106,8 @@ class OwnerAttributes:
         hook = self.lookup_type(cls, "__getattr__")
         if hook is not MISSING:
             return self.call_real_function(hook, [v, Const(name)])
-        called = f" '{v.obj.__name__}'" if "__name__" in v.obj.__dict__ else ""
+        own = self.d_get_str(namespace, "__name__")
+        called = "" if own is None else f" '{self.constant_of(own)}'"
         self.throw(AttributeError, f"module{called} has no attribute '{name}'", name=name, obj=v)
 
     def check_imported(self, found: Value, name: str) -> None:
@@ -144,7 +144,8 @@ class OwnerAttributes:
         if is_class and self.is_subclass(receiver.obj, start):  # type: ignore[attr-defined]
             return Super(start, receiver, receiver.obj)  # type: ignore[attr-defined]
         if not self.is_subclass(receiver.cls, start):
-            refuse(self, super, start, receiver.obj if is_class else named_like(receiver.cls))  # type: ignore[attr-defined]
+            self.rely_on_names(start)
+            refuse(self, super, start, receiver.obj if is_class else self.named_like(receiver.cls))  # type: ignore[attr-defined]
         return Super(start, receiver, receiver.cls)
 
     def get_for_super(self, found: Any, base: type, v: Super, name: str) -> Any:
@@ -178,4 +179,4 @@ class OwnerAttributes:
             if type(found) is property and not v.cls.__module__.startswith("torch"):
                 return self.get_descriptor(found, v, v.cls, name)
             raise Break("attribute-unknown", f"Tensor.{name}")
-        self.throw(AttributeError, f"'{v.cls.__name__}' object has no attribute '{name}'", name=name, obj=v)
+        self.throw(AttributeError, f"'{self.name_of(v.cls)}' object has no attribute '{name}'", name=name, obj=v)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from ..library.polyfills.support import same
+from ..library.arguments import refuse
+from ..library.polyfills.support import iterator_or_none, same, unusual
 from ..reasons import Break
 from ..values import PUSHED, Const, DictObj, DictView, Host, Known, ListObj, SetObj, SliceObj, Tensor, TupleObj, Value
 from .attributes import MISSING
@@ -31,7 +32,7 @@ class Subscripts:
         if type(v) is Const and method is not MISSING:
             return self.fold(operator.getitem, [v, self.settle(key)], {})
         if method is MISSING:
-            self.throw(TypeError, f"'{v.cls.__name__}' object is not subscriptable")
+            self.throw(TypeError, f"'{self.name_of(v.cls)}' object is not subscriptable")
         return self.call(self.known(method), [v, key], {})
 
     def class_getitem(self, v: Known, key: Value) -> Value:
@@ -67,7 +68,7 @@ class Subscripts:
         if index is None:
             if type(self.lookup_type(key.cls, "__index__")) is not type(MISSING):
                 raise Break("operator-unknown", f"{name}[{key.cls.__name__}]")
-            self.throw(TypeError, f"{name} indices must be integers or slices, not {key.cls.__name__}")
+            self.throw(TypeError, f"{name} indices must be integers or slices, not {self.name_of(key.cls)}")
         if isinstance(index, slice):
             items = v.items[index]
             if isinstance(v, ListObj):
@@ -106,7 +107,7 @@ class Subscripts:
         if isinstance(v, DictObj):
             return self.d_set(v, key, value)
         if method is MISSING:
-            self.throw(TypeError, f"'{v.cls.__name__}' object does not support item assignment")
+            self.throw(TypeError, f"'{self.name_of(v.cls)}' object does not support item assignment")
         return self.call(self.known(method), [v, key, value], {})
 
     def set_list_item(self, v: ListObj, key: Value, value: Value) -> None:
@@ -146,7 +147,7 @@ class Subscripts:
             v.items = items
             return None
         if method is MISSING:
-            self.throw(TypeError, f"'{v.cls.__name__}' object doesn't support item deletion")
+            self.throw(TypeError, f"'{self.name_of(v.cls)}' object doesn't support item deletion")
         return self.call(self.known(method), [v, key], {})
 
     def contains(self, v: Value, item: Value) -> Any:
@@ -154,6 +155,8 @@ class Subscripts:
         method = self.special_method(v.cls, "__contains__")
         if type(method) is FUNCTION:
             return self.push_python(contains_in_python, [self.const(method), v, item])
+        if method is None:
+            refuse(self, operator.contains, self.named_like(v.cls, __contains__=None), None)
         if isinstance(v, DictObj):
             return self.d_get(v, item) is not None
         if isinstance(v, SetObj):
@@ -168,11 +171,12 @@ class Subscripts:
             return self.truth(self.fold(operator.contains, [v, self.settle(item)], {}))
         if type(v) is Tensor:
             raise Break("tensor-truth", "in a tensor")
-        if method is None or method is MISSING and not self.can_iterate(v.cls):
+        if method is MISSING and not self.can_iterate(v.cls):
             raise Break("operator-unknown", f"in {v.cls.__name__}")
         if method is MISSING:
             return self.push_python(search_in_python, [v, item])
-        return self.truth(self.call(self.known(method), [v, item], {}))
+        found = self.call(self.known(method), [v, item], {})
+        return found if found is PUSHED else self.truth(found)
 
     def sequence_contains(self, items: Any, item: Value) -> Any:
         """Search by identity, then by equality."""
@@ -196,7 +200,10 @@ def contains_in_python(method, v, item, /):
 
 def search_in_python(v, item, /):
     """`in` by iteration."""
-    for other in v:
+    iterator = iterator_or_none(v)
+    if iterator is None:  # for whatever TypeError, there is one about `in`
+        return unusual(operator.contains, "__iter__", v, None, item)
+    for other in iterator:
         if same(other, item):
             return True
     return False

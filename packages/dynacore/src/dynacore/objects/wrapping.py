@@ -6,6 +6,8 @@ import enum
 import gc
 import inspect
 import types
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..library.folding import CONST_TYPES
@@ -41,6 +43,8 @@ from ..values import (
 
 FUNCTION = types.FunctionType
 CELL = types.CellType
+#: descriptors of C whose `__get__` gives a bound C method
+C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
 HEAP_TYPE = 1 << 9
 IMMUTABLE_TYPE = 1 << 8
 
@@ -79,6 +83,7 @@ class Wrapping:
         self.advanced: dict[Any, Value] = {}  # iterators of the interpreter from which the entry takes an item
         self.generators: list[GenObj] = []  # those made here
         self.relations: list[tuple] = []  # ("same", source, source), ("rel", text, operands, outcome)
+        self.inside: set[tuple[int, ...]] = set()  # the containers that are being looked into
         self.steps_host: list[tuple] = []  # host calls of the entry, in order
 
     # -- constants -----------------------------------------------------------------------------------------------------
@@ -142,15 +147,29 @@ class Wrapping:
             return tuple.__new__(value.cls, items) if base_layout(value.cls) is tuple else value.cls(items)
         if kind is SliceObj:
             return slice(*(self.constant_of(item) for item in value.items))
-        if kind is ListObj and value.cls is list:
-            return [self.constant_of(item) for item in value.items]
-        if kind is DictObj and value.cls is dict:
-            return {self.constant_of(k): self.constant_of(v) for k, v in self.d_items(value)}
+        if kind in (ListObj, DictObj):
+            with self.entered(value):
+                if value.cls is list:
+                    return [self.constant_of(item) for item in value.items]
+                if value.cls is dict:
+                    return {self.constant_of(k): self.constant_of(v) for k, v in self.d_items(value)}
         if kind is SetObj and value.cls in (set, frozenset):
             return value.cls(self.constant_of(v) for v in value.items.values())
         if kind is Host:
             return self.specialise(value).value
         raise Break("not-constant", f"{value.cls.__name__}")
+
+    @contextmanager
+    def entered(self, *values: Value) -> Iterator[None]:
+        """Look into containers, once at a time: one that contains itself has no end."""
+        mark = tuple(map(id, values))
+        if mark in self.inside:
+            raise Break("not-constant", "a container that contains itself")
+        self.inside.add(mark)
+        try:
+            yield
+        finally:
+            self.inside.discard(mark)
 
     # -- objects from outside ------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 
-from .support import same, unusual
+from .support import iterator_or_none, same, unusual
 
 
 def list_of(iterable, /):
@@ -120,7 +120,10 @@ def deque_extend(self, iterable, append, /):
 
 def str_join(self, iterable, /):
     """str.join of an iterable that runs Python code."""
-    return self.join(list(iterable))
+    iterator = iterator_or_none(iterable)
+    if iterator is None:
+        raise TypeError("can only join an iterable")
+    return self.join(list(iterator))
 
 
 def list_remove(self, wanted, /):

@@ -148,7 +148,7 @@ class MappingProxy:
 
     def __init__(self, mapping, /):
         if not hasattr(mapping, "__getitem__") or isinstance(mapping, (list, tuple)):
-            raise TypeError(f"mappingproxy() argument must be a mapping, not {type(mapping).__name__}")
+            raise TypeError(f"mappingproxy() argument must be a mapping, not {c_name(type(mapping))}")
         self.mapping = mapping
 
     def __len__(self):
@@ -168,6 +168,9 @@ class MappingProxy:
 
     def __repr__(self):
         return f"mappingproxy({self.mapping!r})"
+
+    def __str__(self):
+        return str(self.mapping)
 
     def __eq__(self, other):
         return self.mapping == other

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from ...marks import disable
 from ..registry import rule
+from ..stand_ins import c_name as c_name  # a rule answers, under a guard
 from ..stand_ins import named_like
 
 Function = TypeVar("Function", bound=Callable)
@@ -33,23 +34,20 @@ def is_instance(obj, cls, /):
     return type.__instancecheck__(cls, obj)
 
 
-@at_capture
-def c_name(cls, /):
-    """The name by which the errors of C code call a class: where C made it, its module is part of that."""
-    other = int if not issubclass(cls, int) else list
-    try:
-        other.__new__(cls)
-    except TypeError as error:  # int.__new__(NAME): NAME is not a subtype of int
-        return str(error).partition("(")[2].partition("):")[0]
-    raise AssertionError(f"{cls} is an {other}")
-
-
 def without_our_lines(error: BaseException) -> BaseException:
     """An exception that left a polyfill's frame, the first in its traceback, without the lines of polyfills."""
     trace = error.__traceback__ and error.__traceback__.tb_next
     while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith("dynacore."):
         trace = trace.tb_next
     return error.with_traceback(trace)
+
+
+def iterator_or_none(obj, /):
+    """iter() for C functions that have a text of their own for what can't be iterated."""
+    try:
+        return iter(obj)
+    except TypeError:
+        return None
 
 
 def same(one, other, /):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import types
 from collections import OrderedDict, deque
 
@@ -307,3 +308,125 @@ ITEMS = (
 @program(*[(compare, n) for compare in ITEMS for n in (1, 2)])
 def items_with_an_equality_in_python(compare, n):
     return compare({"a": Equal(1)}, {"a": Equal(n)})
+
+
+class Sized:
+    def __iter__(self):
+        say("iter")
+        return iter("abc")
+
+    def __len__(self):
+        return say("len", 3)
+
+
+class Hinted:
+    """Its iterator tells how many there are, too, and so do errors."""
+
+    def __init__(self, size=2):
+        self.size = size
+
+    def __iter__(self):
+        say("iter")
+        return HintedIterator(self.size)
+
+    def __length_hint__(self):
+        say("hint")
+        if isinstance(self.size, type):
+            raise self.size("no hint")
+        return self.size
+
+
+class HintedIterator:
+    def __init__(self, size):
+        self.left = 3
+        self.size = size
+
+    def __iter__(self):
+        say("iterator")
+        return self
+
+    def __next__(self):
+        say("next")
+        if not self.left:
+            raise StopIteration
+        self.left -= 1
+        return "x"
+
+    def __length_hint__(self):
+        return say("iterator's hint", 2)
+
+
+class SizedList(list):
+    def __len__(self):
+        return say("len", 1)
+
+
+class SizedTuple(tuple):
+    def __len__(self):
+        return say("len", 1)
+
+
+class SizedDict(dict):
+    def __len__(self):
+        raise TypeError(say("len"))
+
+
+class Failing(list):
+    def __len__(self):
+        raise ValueError(say("len"))
+
+
+class Subscripted:
+    def __getitem__(self, index):
+        return "abc"[index]
+
+    def __len__(self):
+        return say("len", -1)
+
+
+def collect(*args):
+    return args
+
+
+def unpacked(o):
+    first, *rest = o
+    *start, last = o
+    return first, rest, start, last
+
+
+def unpacked_too_short(o):
+    a, b, c, d, *rest = o
+    return rest
+
+
+def assigned(o):
+    items = [1]
+    items[:] = o
+    items += o
+    items.extend(o)
+    return items
+
+
+TAKES = {
+    "list": list, "tuple": tuple, "sorted": sorted, "star": lambda o: [1, *o], "tuples": lambda o: (*o, 1),
+    "arguments": lambda o: collect(*o), "more arguments": lambda o: collect(1, *o),
+    "set": lambda o: ({*o}, set(o), frozenset(o)), "unpack": unpacked, "too short": unpacked_too_short,
+    "assign": assigned, "join": ",".join, "init": lambda o: SizedList(o) == ["a"],
+    "product": lambda o: list(itertools.product(o, o)),
+    "zip": lambda o: list(zip(o, o)), "dict": lambda o: dict([o, o]), "deque": deque,
+    "update": lambda o: dict.fromkeys(o),
+    "comprehension": lambda o: [item for item in o], "max": max, "iter": lambda o: list(iter(o)),
+}  # fmt: skip
+GIVEN = (
+    Sized, Hinted, lambda: Hinted(NotImplemented), lambda: Hinted(-1), lambda: Hinted("a"), lambda: Hinted(TypeError),
+    lambda: Hinted(KeyError), lambda: Hinted(1 << 80), lambda: SizedList("ab"), lambda: SizedTuple("ab"),
+    lambda: SizedDict(a=1, b=2), lambda: Failing("ab"), Subscripted, object,
+)  # fmt: skip
+
+
+@program(*[(make, take) for make in GIVEN for take in TAKES])
+def lengths_that_are_asked_for(make, take):
+    try:
+        return TAKES[take](make())
+    except (TypeError, ValueError, OverflowError, KeyError) as error:
+        return type(error), str(error)

@@ -151,7 +151,7 @@ def extend(x: Any, stack: list, i: Instr) -> Hard:
     if i.a == "dict_merge":
         function, _ = callee(x, stack, i.b + 2, "callable_first" if stack[-i.b - 3] is NULL else "null_first")
         return Hard(1, [f"f = stand_in({function})", f"{owner}.update(f(**{owner}, **{x(1)}))"])
-    return effect(1, f"{owner}.{'extend' if i.a == 'list' else 'update'}([*{x(1)}])")
+    return effect(1, f"{owner}.extend([*{x(1)}])" if i.a == "list" else f"{owner}.update({x(1)})")
 
 
 @template(Op.UNPACK)

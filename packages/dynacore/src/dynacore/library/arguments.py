@@ -56,6 +56,20 @@ def items_of(m: Any, v: Value) -> list[Value] | None:
         return None
 
 
+def asks(m: Any, v: Value) -> bool:
+    """Whether Python code tells C how many items there may be."""
+    names = ("__len__", "__length_hint__")
+    return type(v) is not Tensor and any(type(m.special_method(v.cls, name)) is FunctionType for name in names)
+
+
+def listed(m: Any, v: Value) -> list[Value] | None:
+    """All items of `v` as list() takes them, or None when that runs Python code."""
+    return None if asks(m, v) else items_of(m, v)
+
+
+tupled = listed if constructors.TUPLE_ASKS else items_of
+
+
 def same(m: Any, a: Value, b: Value) -> bool | None:
     """Equality as containers take it, identity first; None when Python code or a tensor decides."""
     if a is b or (type(a) is Const and type(b) is Const and a.value is b.value):

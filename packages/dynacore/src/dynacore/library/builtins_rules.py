@@ -27,7 +27,7 @@ from ..values import (
     TupleObj,
     Value,
 )
-from .arguments import is_callable, is_iterator, items_of, refuse, same
+from .arguments import asks, is_callable, is_iterator, items_of, refuse, same
 from .folding import is_literal
 from .polyfills import functions, iterators, objects, support
 from .registry import rule
@@ -228,7 +228,7 @@ def extremum(m: Any, function: Any, polyfill: Any, values: tuple[Value, ...], op
 
 @rule(sorted)
 def sorted_call(m: Any, iterable: Value, /, **options: Value) -> Any:
-    real = constants(m, iterable) if not options else None
+    real = constants(m, iterable) if not options and not asks(m, iterable) else None
     if not real:
         return m.push_python(functions.sorted_, [iterable], options)
     return folded(m, sorted, real)

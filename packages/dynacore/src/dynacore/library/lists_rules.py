@@ -8,7 +8,7 @@ from typing import Any
 
 from ..reasons import Break
 from ..values import NONE, Const, ListObj, SeqIter, Value
-from .arguments import as_index, contains, find, items_of, refuse
+from .arguments import as_index, asks, contains, find, listed, refuse
 from .folding import is_literal
 from .polyfills import constructors, functions
 from .registry import rule
@@ -30,10 +30,15 @@ def storage(self: Value) -> ListObj:
 def list_call(m: Any, iterable: Value | None = None, /) -> Any:
     if iterable is None:
         return ListObj([])
-    items = items_of(m, iterable)
+    items = listed(m, iterable)
     if items is None:
         return m.push_python(constructors.list_of, [iterable], {})
     return ListObj(items)
+
+
+@rule(constructors.room_for)
+def room_for(m: Any, iterable: Value, /) -> Any:
+    return m.push_python(constructors.room_for, [iterable], {}) if asks(m, iterable) else iterable
 
 
 @rule(list.__new__)
@@ -44,7 +49,7 @@ def list_new(m: Any, cls: Value, *args: Value, **kwargs: Value) -> Any:
 @rule(list.__init__)
 def list_init(m: Any, self: Value, iterable: Value | None = None, /) -> Any:
     target = storage(self)
-    items = [] if iterable is None else items_of(m, iterable)
+    items = [] if iterable is None else listed(m, iterable)
     if items is None and target.items:
         raise Break("iterate-unknown", "list.__init__")
     if items is None:
@@ -68,7 +73,7 @@ def list_append(m: Any, self: Value, item: Value, /) -> Value:
 @rule(list.extend)
 def list_extend(m: Any, self: Value, iterable: Value, /) -> Any:
     target = storage(self)
-    items = items_of(m, iterable)
+    items = listed(m, iterable)
     if items is None:
         return m.push_python(constructors.list_extend, [self, iterable], {})
     m.touch(target)
@@ -236,7 +241,7 @@ def list_add(m: Any, self: Value, other: Value, /) -> Value:
 @rule(list.__iadd__)
 def list_iadd(m: Any, self: Value, other: Value, /) -> Any:
     target = storage(self)
-    items = items_of(m, other)
+    items = listed(m, other)
     if items is None:
         return m.push_python(constructors.list_iadd, [self, other], {})
     m.touch(target)

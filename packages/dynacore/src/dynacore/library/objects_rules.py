@@ -241,6 +241,11 @@ def is_instance(m: Any, obj: Value, cls: Value, /) -> Value:
     return m.const(m.is_subclass(real_class(obj), m.constant_of(cls)))
 
 
+@rule(support.defines)
+def defines(m: Any, obj: Value, name: Value, /) -> Value:
+    return m.const(m.special_method(obj.cls, m.constant_of(name)) is not m.lookup_type(object, "__len__"))
+
+
 @rule(support.c_name)
 def name_in_errors(m: Any, cls: Value, /) -> Value:
     return Const(m.name_of(m.constant_of(cls)))

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..reasons import Break
 from ..values import Const, SeqIter, TupleObj, Value
-from .arguments import as_index, contains, find, items_of, refuse
+from .arguments import as_index, contains, find, refuse, tupled
 from .lists_rules import count, repeated
 from .polyfills import constructors
 from .registry import rule
@@ -29,7 +29,7 @@ def tuple_call(m: Any, iterable: Value | None = None, /) -> Any:
         return TupleObj([])
     if type(iterable) is TupleObj and iterable.cls is tuple:
         return iterable
-    items = items_of(m, iterable)
+    items = tupled(m, iterable)
     if items is None:
         return m.push_python(constructors.tuple_of, [m.const(tuple), iterable], {})
     return TupleObj(items)
@@ -40,7 +40,7 @@ def tuple_new(m: Any, cls: Value, iterable: Value | None = None, /) -> Any:
     kind = m.constant_of(cls)
     if kind is tuple:
         return tuple_call(m, *(() if iterable is None else (iterable,)))
-    items = [] if iterable is None else items_of(m, iterable)
+    items = [] if iterable is None else tupled(m, iterable)
     if items is None:
         return m.push_python(constructors.tuple_of, [cls, iterable], {})
     return TupleObj(items, kind)

@@ -7,6 +7,8 @@ from typing import Any
 from bytecode_models import Instr, Op
 
 from ..frames import NULL, Frame
+from ..library.arguments import tupled
+from ..library.polyfills import constructors
 from ..library.polyfills.support import c_name
 from ..objects.attributes import MISSING
 from ..objects.calls import is_made_in_python, raise_made
@@ -137,11 +139,8 @@ def call_ex(m: Machine, f: Frame, i: Instr) -> None:
     if m.lookup_type(source.cls, "__iter__") is MISSING:
         raise Break("call-arguments", f"*{source.cls.__name__}")
     function, receiver = pop_callable(f, i.c)
-    try:
-        args = m.iterate(source)
-    except Break as cause:
-        if cause.code != "iterate-unknown":
-            raise
+    args = tupled(m, source)
+    if args is None:
         named = DictObj()
         named.items = {name: (Const(name), value) for name, value in kwargs.items()}
         m.push_python(call_in_python, [function, TupleObj(receiver), source, named])
@@ -152,7 +151,7 @@ def call_ex(m: Machine, f: Frame, i: Instr) -> None:
 def call_in_python(function, receiver, source, named, /):
     """`function(*source, **named)` where the source's iteration is Python code."""
     args = [*receiver]
-    for item in source:
+    for item in constructors.room_for(source) if constructors.TUPLE_ASKS else source:
         args.append(item)
     return function(*args, **named)
 

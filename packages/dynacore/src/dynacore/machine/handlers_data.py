@@ -11,7 +11,9 @@ from typing import Any
 from bytecode_models import Instr, Op
 
 from ..frames import NULL, Frame
+from ..library.arguments import items_of, listed
 from ..library.dicts_rules import pairs_of
+from ..library.polyfills import constructors
 from ..library.sets_rules import put_into
 from ..reasons import Break
 from ..values import PUSHED, Bound, Cell, Const, DictObj, Func, Known, ListObj, Pending, SetObj, SliceObj, TupleObj
@@ -363,11 +365,8 @@ def extend(m: Machine, f: Frame, i: Instr) -> None:
     if i.a in ("dict_update", "dict_merge"):
         extend_dict(m, f, i, owner, source)
         return
-    try:
-        items = m.iterate(source)
-    except Break as cause:
-        if cause.code != "iterate-unknown":
-            raise
+    items = listed(m, source) if i.a == "list" else items_of(m, source)
+    if items is None:
         if i.a == "list":
             refuse(m, source, "Value after * must be an iterable, not {}")
         m.push_python(extend_in_python, [owner, source, m.const(i.a == "list")])
@@ -397,7 +396,7 @@ def extend_dict(m: Machine, f: Frame, i: Instr, owner: DictObj, source: Any) -> 
 def extend_in_python(owner, source, is_list, /):
     """`owner.extend(source)` where the source's iteration is Python code."""
     if is_list:
-        for item in source:
+        for item in constructors.room_for(source):
             owner.append(item)
     else:
         for item in source:
@@ -417,9 +416,11 @@ def unpack(m: Machine, f: Frame, i: Instr) -> None:
             raise
         refuse(m, source, "cannot unpack non-iterable {} object")
         f.pc = i.index  # once more, on the list that the loop makes
-        most = before if after is None else None
-        error = None if most is None else unpacking_error(iter, most + 1, before, after)
-        m.push_python(list_in_python, [source, m.const(most), m.const(error)])
+        if after is None:
+            error = unpacking_error(iter, before + 1, before, after)
+            m.push_python(list_in_python, [source, m.const(before), m.const(error)])
+        else:
+            m.push_python(starred_in_python, [source, m.const(before)])
         return
     n = len(items)
     if n < before + (after or 0) or n > before and after is None:
@@ -466,6 +467,18 @@ def list_in_python(source, most, error, /):
             raise ValueError(error)
         items.append(item)
     return items
+
+
+def starred_in_python(source, before, /):
+    """The items of an iterable, of which those behind the first ones are made a list."""
+    iterator = iter(source)
+    items = []
+    if before:
+        for item in constructors.Iterated(iterator):
+            items.append(item)
+            if len(items) == before:
+                break
+    return items + list(iterator) if len(items) == before else items
 
 
 @handles(Op.CONVERT)

@@ -3,28 +3,92 @@
 from __future__ import annotations
 
 import collections
+from sys import maxsize
 
-from .support import iterator_or_none, same, unusual
+from .support import c_name, defines, iterator_or_none, same, unusual
+
+
+class Iterated:
+    """What is iterated over by the iterator that it is given."""
+
+    def __init__(self, iterator, /):
+        self.iterator = iterator
+
+    def __iter__(self):
+        return self.iterator
+
+
+class _Probe:
+    """Notes whether it is asked for its length."""
+
+    asked = False
+
+    def __iter__(self):
+        return iter(())
+
+    def __len__(self):
+        self.asked = True
+        return 0
+
+
+_probe = _Probe()
+tuple(_probe)
+#: whether tuple() asks for a length, as list() does
+TUPLE_ASKS = _probe.asked
+
+
+def room_for(iterable, /):
+    """What list() takes its items from: a rule gives the iterable, unless Python code tells its length.
+
+    That is asked for to make room, once there is an iterator.
+    """
+    iterator = iter(iterable)
+    ask_length(iterable)
+    return Iterated(iterator)
+
+
+def ask_length(obj, /):
+    """PyObject_LengthHint, for what it does and refuses."""
+    if defines(obj, "__len__"):
+        try:
+            len(obj)
+            return
+        except TypeError:
+            pass
+    if not defines(obj, "__length_hint__"):
+        return
+    try:
+        size = type(obj).__length_hint__(obj)
+    except TypeError:
+        return
+    if size is NotImplemented:
+        return
+    if not isinstance(size, int):
+        raise TypeError(f"__length_hint__ must be an integer, not {c_name(type(size))}")
+    if size > maxsize:
+        raise OverflowError("Python int too large to convert to C ssize_t")
+    if size < 0:
+        raise ValueError("__length_hint__() should return >= 0")
 
 
 def list_of(iterable, /):
     """list(iterable)"""
     items = []
-    for item in iterable:
+    for item in room_for(iterable):
         items.append(item)
     return items
 
 
 def list_extend(self, iterable, /):
     """list.extend: the items arrive one by one."""
-    for item in iterable:
+    for item in room_for(iterable):
         list.append(self, item)
 
 
 def tuple_of(cls, iterable, /):
     """tuple.__new__(cls, iterable)"""
     items = []
-    for item in iterable:
+    for item in room_for(iterable) if TUPLE_ASKS else iterable:
         items.append(item)
     return tuple.__new__(cls, items)
 
@@ -53,7 +117,7 @@ def dict_update(self, other, named, /):
         number = 0
         for pair in other:
             try:
-                pair = list(pair)
+                pair = list(iter(pair))
             except TypeError:
                 pair = None
             if pair is None:
@@ -64,16 +128,6 @@ def dict_update(self, other, named, /):
             number += 1
     for key in named:
         dict.__setitem__(self, key, named[key])
-
-
-class Iterated:
-    """What is iterated over by the iterator that it is given."""
-
-    def __init__(self, iterator, /):
-        self.iterator = iterator
-
-    def __iter__(self):
-        return self.iterator
 
 
 def iterate_then_make(function, iterable, /):
@@ -177,7 +231,7 @@ def count_equal(items, wanted, /):
 
 def list_iadd(self, iterable, /):
     """list.__iadd__"""
-    for item in iterable:
+    for item in room_for(iterable):
         list.append(self, item)
     return self
 

@@ -42,6 +42,11 @@ def without_our_lines(error: BaseException) -> BaseException:
     return error.with_traceback(trace)
 
 
+def defines(obj, name, /):
+    """Whether the object's class has a special method. A rule answers."""
+    return hasattr(type(obj), name)
+
+
 def iterator_or_none(obj, /):
     """iter() for C functions that have a text of their own for what can't be iterated."""
     try:

@@ -1,5 +1,8 @@
 """`dynacore.explain`: a report of what capture made of one call."""
 
+import functools
+import types
+
 import pytest
 import torch
 
@@ -157,3 +160,28 @@ def test_collectors_nest_and_counters_count():
     assert stats.counters["entries"] == stats.counters["graphs"] == 3
     assert stats.counters["operations"] == 6
     assert stats.counters["breaks"] == stats.counters["break:tensor-truth"] == 1
+
+
+class Named(torch.nn.Module):
+    def forward(self, tokens, *others, scale):
+        return tokens * scale if tokens.shape[0] > 2 and others[0].shape[0] > 2 else tokens
+
+
+def test_sizes_are_those_of_the_parameters_of_forward():
+    compiled = dynacore.compile(Named(), backend="eager", dynamic=True)
+    report = str(dynacore.explain(compiled)(torch.ones(3, 4), torch.ones(3), scale=torch.ones(4)))
+    assert "tokens.shape[0] > 2" in report
+    assert "scale.shape[0] >= 2" in report
+    assert "args[1].shape[0] > 2" in report  # it has no name of its own
+    report = str(dynacore.explain(dynacore.compile(Named().forward, backend="eager", dynamic=True))(
+        torch.ones(3, 4), torch.ones(3), scale=torch.ones(4)))  # fmt: skip
+    assert "tokens.shape[0] > 2" in report
+
+
+def test_methods_and_partials_are_explained_as_they_were_compiled():
+    def longer(n, x):
+        return x * 2 if x.shape[0] > n else x
+
+    for target in (types.MethodType(longer, 2), functools.partial(longer, 2)):
+        compiled = dynacore.compile(target, backend="eager", dynamic=True)
+        assert "x.shape[0] > 2" in str(dynacore.explain(compiled)(X))

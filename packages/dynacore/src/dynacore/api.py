@@ -153,6 +153,11 @@ def compile_afresh(target: Callable[..., Any]) -> Any:
         options, target = target._dynacore_wrap.options, target._dynacore_model
     elif (function := unwrap_compiled(target)) is not None:
         options, target = options_of(target), function
+    elif isinstance(target, types.MethodType) and (function := unwrap_compiled(target.__func__)) is not None:
+        options, target = options_of(target.__func__), types.MethodType(function, target.__self__)
+    elif type(target) is functools.partial and (function := unwrap_compiled(target.func)) is not None:
+        options = options_of(target.func)
+        target = functools.partial(function, *target.args, **target.keywords)
     plain = isinstance(target, types.FunctionType) and not is_disabled(target)
     return Compiler(replace(options, fullgraph=False)).function(target if plain else shim(target), alone=True)  # type: ignore[arg-type]
 

@@ -31,7 +31,8 @@ from .machine import Finished, Frame, Machine, Stopped
 from .options import Options
 from .points import PointData, PointTable, Where
 from .reasons import Break, BreakSite
-from .sources import This
+from .shims import is_shim, parameters
+from .sources import Handed, This
 from .values import Tensor, Value
 
 _lock = threading.RLock()
@@ -280,13 +281,21 @@ class Capture:
                 machine.wrap(cell, cells.child("item", i)) for i, cell in enumerate(self.function.__closure__ or ())
             )
         frame = Frame(decode(where.code), machine.globals_of(data.globals), closure, where.trusted)
-        machine.root.key = state_names(self.point)
+        machine.root.key = self.names()
         machine.enter(frame, self.state, where.index, where.handlers, where.drop, where.null_above)
         try:
             machine.run()
         except (Finished, Stopped) as outcome:
             return machine, without_frames(outcome)
         raise AssertionError("the machine ends with an outcome")
+
+    def names(self) -> tuple[str, ...]:
+        """What the items of the state are called; those of a module's call, as its `forward` calls them."""
+        names = state_names(self.point)
+        if self.function is not None and is_shim(self.function.__code__):
+            names = Handed(names)
+            names.parameters = parameters(self.function.__wrapped__)  # type: ignore[attr-defined]
+        return names
 
     def site(self, machine: Machine, outcome: Any) -> BreakSite | None:
         """The place of a break, for the logs and for `explain`."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, cast
+
+from torch.nn import Module
 
 FILENAME = "<dynacore>"
 """`co_filename` of every shim; its frames are no part of the user's program."""
@@ -44,6 +46,20 @@ def _finish(call: Callable[..., Any], wrapped: Callable[..., Any]) -> FunctionTy
 def _named(code: CodeType, name: str, qualname: str) -> CodeType:
     """One code object for all shims of that name: functions share captures by their code."""
     return code.replace(co_filename=FILENAME, co_name=name, co_qualname=qualname)
+
+
+def parameters(target: Any) -> tuple[str, ...]:
+    """The names of the positional parameters of a callable, as far as they are easily told."""
+    if isinstance(target, Module):
+        target = target.forward
+    if type(target) is functools.partial:
+        return parameters(target.func)[len(target.args) :]
+    if isinstance(target, MethodType):
+        return parameters(target.__func__)[1:]
+    if isinstance(target, FunctionType):
+        return target.__code__.co_varnames[: target.__code__.co_argcount]
+    method = next((vars(base)["__call__"] for base in type(target).__mro__ if "__call__" in vars(base)), None)
+    return parameters(method)[1:] if isinstance(method, FunctionType) else ()
 
 
 def is_shim(code: CodeType) -> bool:

@@ -20,6 +20,12 @@ class This:
         self.__qualname__ = qualname
 
 
+class Handed(tuple):
+    """The names of a state that hands all its arguments on, with those of the parameters that get them."""
+
+    parameters: tuple[str, ...] = ()
+
+
 HEAP_TYPE = 1 << 9
 
 
@@ -97,6 +103,8 @@ class Source:
             return "state"
         if self.accessor == "arg" and self.parent.key and self.key < len(self.parent.key):
             return self.parent.key[self.key]  # the root knows the names of the state's items
+        if (parameter := self.parameter) is not None:
+            return parameter
         if self.accessor == "call" and type(self.key) is MethodDescriptorType:
             return f"{self.parent}.{self.key.__name__}()"
         return PATHS.get(self.accessor, "{parent}.<{accessor} {key}>").format(
@@ -104,6 +112,16 @@ class Source:
             accessor=self.accessor,
             key=self.describe_key(),
         )
+
+    @property
+    def parameter(self) -> str | None:
+        """The name that an argument has where it is handed on to."""
+        given, root = self.parent, self.parent and self.parent.parent
+        if given is None or root is None or type(root.key) is not Handed or given.accessor != "arg":
+            return None
+        if self.accessor == "item":
+            return root.key.parameters[self.key] if self.key < len(root.key.parameters) else None
+        return self.key if self.accessor == "key" and type(self.key) is str else None
 
     def describe_key(self) -> str:
         """The key in a form fit for a message."""

@@ -58,8 +58,9 @@ def items_of(m: Any, v: Value) -> list[Value] | None:
 
 def asks(m: Any, v: Value) -> bool:
     """Whether Python code tells C how many items there may be."""
-    names = ("__len__", "__length_hint__")
-    return type(v) is not Tensor and any(type(m.special_method(v.cls, name)) is FunctionType for name in names)
+    if type(v) is Tensor or v.cls in STANDS_FOR:
+        return False
+    return any(type(m.special_method(v.cls, name)) is FunctionType for name in ("__len__", "__length_hint__"))
 
 
 def listed(m: Any, v: Value) -> list[Value] | None:

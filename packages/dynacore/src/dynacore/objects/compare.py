@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections import deque
 from collections.abc import Callable
 from types import WrapperDescriptorType
@@ -269,7 +270,8 @@ class Compare:
         method = self.special_method(v.cls, "__hash__")
         if method is None:
             self.refuse_key(v, use, whole)
-        if FUNCTION in (type(method), type(self.special_method(v.cls, "__eq__"))):
+        in_python = type(method) is FUNCTION and method is not enum.Enum.__hash__  # that is known: of the name
+        if in_python or type(self.special_method(v.cls, "__eq__")) is FUNCTION:
             raise Break("hash-unknown", v.cls.__name__)
         return v.obj
 

@@ -3,6 +3,7 @@
 Whether a fact is watched, polled or looked up is the interpreter's affair; every case here runs warm first.
 """
 
+import abc
 import gc
 import linecache
 import sys
@@ -16,7 +17,7 @@ from guards.surroundings import CASES, Config
 
 import dynacore
 import dynacore.capture
-from dynacore import _C
+from dynacore import _C, stats
 
 X = torch.arange(3.0)
 
@@ -241,3 +242,31 @@ def test_explain_says_how_facts_are_kept():
     if _C.watchable()[1]:
         assert any(line.endswith(".__dict__: watched (dict)") for line in text)
     assert sys.getrefcount(config) < 8
+
+
+def test_a_class_is_registered_while_its_answer_is_captured():
+    """By what capture imports, say: the answer is asked for once more."""
+
+    class Shape(abc.ABC):  # noqa: B024
+        pass
+
+    class Later(abc.ABC):  # noqa: B024
+        pass
+
+    def program(x, late):
+        if isinstance(late, Shape):
+            return x + 1
+        return x.sin()
+
+    def cut(code, index):
+        if not registered and code is program.__code__ and index > 8:
+            registered.append(Later.register(type("Registered", (), {})))
+        return False
+
+    registered = []
+    before = stats.counters["entries"]
+    with dynacore.config.patch(verify=True, testing_cut=cut):
+        compiled = dynacore.compile(program, backend="eager")
+        for _ in range(3):
+            assert torch.equal(compiled(X, 1), X.sin())
+    assert registered and stats.counters["entries"] == before + 1

@@ -233,6 +233,8 @@ class Capture:
         for _ in range(MAX_RESTARTS):
             machine, outcome = self.execute(frozenset(forced))
             self.machine = machine
+            if machine.overtaken():
+                continue
             if isinstance(outcome, Stopped) and outcome.cause.code == "forced" and cause is not None:
                 outcome.cause = cause
             site = self.site(machine, outcome)

@@ -115,6 +115,11 @@ class Attributes:
         check = torch_memory.check_of(abc.get_cache_token, "state"), (abc.get_cache_token, abc.get_cache_token())
         self.root.checks.setdefault(("call0_is", "abc"), check)
 
+    def overtaken(self) -> bool:
+        """Whether a class was registered since such an answer: what capture imports does that, too."""
+        check = self.root.checks.get(("call0_is", "abc"))
+        return check is not None and check[1][1] != abc.get_cache_token()
+
     def mro_fact(self, source: Any, name: str, found: Any) -> None:
         """Guard that a class's attribute is this very object."""
         mark = ("mro_is", name)

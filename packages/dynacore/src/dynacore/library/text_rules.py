@@ -102,7 +102,8 @@ def container_shown(m: Any, v: Any, numbers: list[Host] | None, around: dict[int
     is_tuple = type(v) is TupleObj and (v.cls is tuple or not v.attrs and not in_python(m, v.cls))  # torch.Size, too
     if not is_tuple and v.cls not in (list, dict):
         raise Break("format-unknown", v.cls.__name__)
-    around[id(v)] = made = None if is_tuple else v.cls()
+    made: Any = None if is_tuple else v.cls()
+    around[id(v)] = made
     if is_tuple:
         made = v.cls(shown(m, item, numbers, around) for item in v.items)
     elif v.cls is list:

@@ -83,3 +83,28 @@ def test_an_optimizer_step_over_a_group_is_one_kernel(step):
         for left, right in zip(one, other):
             torch.testing.assert_close(left, right)
     assert [report.kernels for report in checked_reports()] == [1]
+
+
+@pytest.mark.parametrize("options", [{}, {"foreach": True}, {"amsgrad": True}], ids=["default", "foreach", "amsgrad"])
+def test_the_step_of_torchs_adamw_is_two_kernels(options):
+    """The numbers of the steps are overwritten behind the kernel that reads them for all parameters."""
+
+    def trained(compiled):
+        torch.manual_seed(0)
+        parameters = [torch.nn.Parameter(torch.randn(shape)) for shape in ((7, 5), (5,), (3, 4, 2), (300,))]
+        optimizer = torch.optim.AdamW(parameters, lr=0.01, **options)
+        step = dynacore.compile(optimizer.step, backend="gpu", fullgraph=True) if compiled else optimizer.step
+        for _ in range(3):
+            for p in parameters:
+                p.grad = torch.randn_like(p)
+            step()
+        state = [value for one in optimizer.state.values() for value in one.values()]
+        return [value.detach() for value in (*parameters, *state)]
+
+    want = trained(False)
+    backend_gpu.clear_reports()
+    for one, other in zip(trained(True), want, strict=True):
+        torch.testing.assert_close(one, other)
+    reports = checked_reports()
+    assert [report.kernels for report in reports] == [2, 2]  # the first step makes its state
+    assert not any(report.aten_calls for report in reports)

@@ -30,6 +30,7 @@ class Driver(Lower):
         super().__init__(device)
         self.gm = gm
         self.symbols = Symbols()
+        self.joined = {}
         self.env: dict[torch.fx.Node, Any] = {}
         self.inputs: list[Any] = []
         self.mutations: list[tuple[Node, Node]] = []

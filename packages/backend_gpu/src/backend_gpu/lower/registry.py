@@ -28,6 +28,8 @@ class Lower(Builder, ABC):
 
     val: Any = None
     fake_arguments: tuple[Any, ...] = ()
+    joined: dict[Node, tuple[int, list[Node]]]
+    """What was joined along a dimension, and of which pieces."""
     copies = 0
     """How many copies were made that must not be shared."""
 

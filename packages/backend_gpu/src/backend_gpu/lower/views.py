@@ -89,6 +89,11 @@ def select(b: Lower, x: Node, dim: int, at: Any) -> Node:
         at = at + x.shape[dim]
     if not is_below(at, x.shape[dim]):
         raise NotLowered("an index that isn't known to be inside")
+    along, pieces = b.joined.get(x, (-1, []))
+    if along == dim and all(isinstance(size, int) for size in (at, *(piece.shape[dim] for piece in pieces))):
+        while at >= pieces[0].shape[dim]:
+            at, pieces = at - pieces[0].shape[dim], pieces[1:]
+        x = pieces[0]
     own: list[Index] = list(dims(b.out_shape()))
     return b.view(x, b.out_shape(), [*own[:dim], at, *own[dim:]])
 
@@ -194,7 +199,10 @@ def cat(b: Lower, tensors: list[Node], dim: int = 0) -> Node:
         else:
             below = b.pointwise("lt", b.index(own[dim], shape), b.index(start + size, shape))
             result = b.pointwise("where", below, read, result)
-    return result if result is not None else b.const(0, dtype, shape)
+    if result is None:
+        return b.const(0, dtype, shape)
+    b.joined[result] = dim, [b.cast(piece, dtype) for piece in pieces]
+    return result
 
 
 @lowers(*named("constant_pad_nd"))

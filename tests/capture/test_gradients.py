@@ -88,13 +88,42 @@ def resizes(x, w):
     return w.shape[0], x + 1
 
 
+class Asking(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        return x + w if ctx.needs_input_grad[1] else x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, grad
+
+
+class Passing(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, None
+
+
+def applies(x, w):
+    return Asking.apply(x, w)
+
+
+def passes_through(x, w):
+    return Passing.apply(x, w)
+
+
 def looks(x, w):
     return looking(x)
 
 
 CANNOT_TELL = [arithmetic, itself, views, nothing_to_do, in_place, made, attention_without_mask]
 CAN_TELL = [
-    attention, asks, asks_a_result, asks_for_leaves, asks_for_gradients, enables, requires, detaches, looks,
+    attention, asks, asks_a_result, asks_for_leaves, asks_for_gradients, enables, requires, detaches, applies,
+    passes_through, looks,
 ]  # fmt: skip
 FLAGS = [(a, b) for a in (False, True) for b in (False, True)]
 

@@ -17,7 +17,8 @@ from .program import OUT_VARIANTS, expect, view, write_program
 from .render.signature import signature
 from .render.source import Source, render
 from .render.tiles import Tile, choose
-from .runtime.choosing import Choice, Chooser
+from .report import Choice
+from .runtime.choosing import Chooser
 from .runtime.device import Device
 from .runtime.launch import Launcher
 from .schedule.buffers import Plan

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynacore import logs
 
-if TYPE_CHECKING:
-    from .runtime.choosing import Choice
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen for a kernel at these sizes, and the seconds that each alternative took."""
+
+    kernel: str
+    sizes: tuple[int, ...]
+    chosen: str
+    times: Mapping[str, float]
+
+    def __str__(self) -> str:
+        ranked = sorted(self.times.items(), key=lambda item: (item[0] != self.chosen, item[1]))
+        times = "; ".join(f"{name} {seconds * 1e3:.4f} ms" for name, seconds in ranked[:4])
+        more = f"; {len(ranked) - 4} slower ones" if len(ranked) > 4 else ""
+        return f"{self.kernel} ({', '.join(map(str, self.sizes))}): {times}{more}"
 
 
 @dataclass

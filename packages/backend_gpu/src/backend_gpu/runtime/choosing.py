@@ -6,7 +6,7 @@ What was found is noted in the cache; another process doesn't measure again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,8 +15,9 @@ import torch
 from ..config import config
 from ..render.source import Source
 from ..render.tiles import power
-from ..report import warn_once
+from ..report import Choice, warn_once
 from . import cache
+from .clock import Clock
 from .device import Device
 
 MAX_SIZES = 4096
@@ -30,7 +31,6 @@ class Way(Protocol):
 
     def sources(self) -> list[Source]:
         """The kernels that have to be compiled for it."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -39,22 +39,6 @@ class Alternative:
 
     name: str
     make: Callable[[], Way]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What was chosen for a kernel at these sizes, and the seconds that each alternative took."""
-
-    kernel: str
-    sizes: tuple[int, ...]
-    chosen: str
-    times: Mapping[str, float]
-
-    def __str__(self) -> str:
-        ranked = sorted(self.times.items(), key=lambda item: (item[0] != self.chosen, item[1]))
-        times = "; ".join(f"{name} {seconds * 1e3:.4f} ms" for name, seconds in ranked[:4])
-        more = f"; {len(ranked) - 4} slower ones" if len(ranked) > 4 else ""
-        return f"{self.kernel} ({', '.join(map(str, self.sizes))}): {times}{more}"
 
 
 class Chooser:
@@ -165,15 +149,3 @@ class Chooser:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         text = f"backend 'gpu' leaves an alternative for kernel {self.source.name} out ({what}): {reason}"
         warn_once(("alternative", self.source.name, what), text)
-
-
-class Clock(Protocol):
-    """Measures calls on a device."""
-
-    def ready(self) -> bool:
-        """Whether anything can be measured now."""
-        ...
-
-    def seconds(self, name: str, call: Callable[[], None]) -> float:
-        """How long a call of an alternative takes."""
-        ...

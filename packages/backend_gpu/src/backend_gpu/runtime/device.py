@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import torch
 
 from ..errors import BackendUnavailable, CompileFailure
 from ..render.source import Source
+from .clock import Clock
 from .loading import load
-
-if TYPE_CHECKING:
-    from .choosing import Clock
 
 
 class Device(Protocol):

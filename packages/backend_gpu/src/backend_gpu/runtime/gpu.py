@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -12,11 +12,9 @@ from dynacore import torch_api
 
 from ..errors import CompileFailure
 from ..render.source import Source
+from .clock import Clock
 from .compiling import ALIGNED, compile_request, request
 from .workers import Workers
-
-if TYPE_CHECKING:
-    from .choosing import Clock
 
 REPEATS = 20
 FLUSHED = 256 << 20

@@ -12,6 +12,7 @@ from dynacore import stats
 
 SOURCE = """
 import torch
+import weakref
 
 scale = 2
 unused = 0
@@ -23,7 +24,14 @@ def other_helper(x, power=1, *, bias=0):
     return x - power - bias
 
 class Meta(type):
-    pass
+    tag = 1
+
+class Special(dict):
+    def __missing__(self, key):
+        return 40
+
+class Target:
+    value = 2
 
 class Base(metaclass=Meta):
     shift = 1
@@ -40,6 +48,9 @@ class Thing(Base):
         self.unread_too = 0
         self.options = {"a": 1, "b": 2}
         self.parts = [1, 2]
+        self.special = Special(a=1)
+        self.target = Target()
+        self.seen = weakref.ref(self.target)
         self.slot = 5
 
     def method(self, x):
@@ -68,7 +79,16 @@ def program(thing, inner, x):
         y = y + 1
     if hasattr(thing, "late"):
         y = y * thing.late
-    return y + thing.options["a"], len(thing.options), abs(-scale)
+    y = y * type(thing).tag + thing.special["a"] + torch.zeros(1)
+    try:
+        text = len(thing)
+    except TypeError as error:
+        text = str(error)
+    return y + thing.options["a"], len(thing.options), abs(-scale), text, y.requires_grad, y.dtype, behind(thing, y)
+
+def behind(thing, y):
+    target = thing.seen()
+    return 0 if target is None else target.value
 """
 
 NUMBERS = st.integers(-2, 3)
@@ -92,6 +112,7 @@ class Surroundings(RuleBasedStateMachine):
         self.inner, self.rebind = m.make(7)
         self.x = torch.arange(3.0)
         self.compiled = dynacore.compile(m.program, backend="eager")
+        self.grad = False
         self.relevant = True  # whether something that the program reads may have changed since its last call
 
     # -- what the program reads ----------------------------------------------------------------------------------------
@@ -212,6 +233,63 @@ class Surroundings(RuleBasedStateMachine):
         self.thing.parts[:] = items
         self.relevant = True
 
+    @rule(way=st.sampled_from(["metaclass", "class", "property", "nowhere"]), value=NUMBERS)
+    def set_metaclass_attribute(self, way, value):
+        self.module.Meta.tag = 1  # a property would refuse what follows
+        if "tag" in vars(self.module.Thing):
+            del self.module.Thing.tag
+        match way:
+            case "metaclass":
+                self.module.Meta.tag = value
+            case "class":
+                self.module.Thing.tag = value
+            case "property":
+                self.module.Meta.tag = property(lambda cls: value)
+        self.relevant = True
+
+    @rule(way=st.sampled_from(["set", "delete", "hook"]), value=NUMBERS)
+    def change_a_dict_of_a_subclass(self, way, value):
+        match way:
+            case "set":
+                self.thing.special["a"] = value
+            case "delete":
+                self.thing.special.pop("a", None)
+            case "hook":
+                self.module.Special.__missing__ = lambda self, key: value
+        self.relevant = True
+
+    @rule(end=st.booleans(), value=NUMBERS)
+    def change_what_is_referred_to_weakly(self, end, value):
+        if end:
+            self.thing.target = None
+        else:
+            self.module.Target.value = value
+        self.relevant = True
+
+    @rule(name=st.sampled_from(["Thing", "Twin", "Other"]))
+    def rename_the_class(self, name):
+        type(self.thing).__name__ = name
+        self.relevant = True
+
+    @rule(factor=NUMBERS)
+    def reload(self, factor):
+        exec(f"def helper(x, power=1, *, bias=0):\n    return x * power * {factor} + bias", vars(self.module))
+        self.relevant = True
+
+    @rule(dtype=st.sampled_from([torch.float32, torch.float64]), grad=st.booleans(), needs=st.booleans())
+    def change_tensors_and_modes(self, dtype, grad, needs):
+        self.x = torch.arange(3.0, dtype=dtype, requires_grad=needs)
+        self.grad = grad
+        self.relevant = True
+
+    @rule(dtype=st.sampled_from([torch.float32, torch.float64]))
+    def set_default_dtype(self, dtype):
+        torch.set_default_dtype(dtype)
+        self.relevant = True
+
+    def teardown(self):
+        torch.set_default_dtype(torch.float32)
+
     @rule()
     def fresh_instance(self):
         self.thing = self.module.Thing()
@@ -241,7 +319,7 @@ class Surroundings(RuleBasedStateMachine):
 
     @invariant()
     def calls_agree(self):
-        with dynacore.config.patch(recompile_limit=64):
+        with dynacore.config.patch(recompile_limit=64), torch.set_grad_enabled(self.grad):
             args = (self.thing, self.inner, self.x)
             expected = self.module.program(*args)
             before = stats.counters["entries"]

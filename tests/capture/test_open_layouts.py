@@ -60,6 +60,17 @@ LAYERS = {
         lambda: nn.Sequential(nn.InstanceNorm2d(4), nn.LocalResponseNorm(2), nn.AdaptiveAvgPool2d((3, 2))),
         images,
     ),
+    "same padding": (
+        lambda: nn.Sequential(nn.Conv2d(4, 3, 3, padding="same"), nn.Conv2d(3, 2, 2, padding="valid")),
+        images,
+    ),
+    "places of the largest": (lambda: nn.MaxPool2d(2, return_indices=True), images),
+    "pooling": (lambda: nn.Sequential(nn.LPPool2d(2, 2), nn.AdaptiveMaxPool2d((2, 1))), lambda n, m: images(n, m) ** 2),
+    "blocks": (lambda: lambda x: (F.unfold(x, 2), F.fold(F.unfold(x, 2), x.shape[2:], 2)), images),
+    "sizes": (
+        lambda: nn.Sequential(nn.Upsample(scale_factor=1.5), nn.Upsample(scale_factor=2, mode="bilinear")),
+        images,
+    ),
     "pixels": (lambda: nn.Sequential(nn.PixelShuffle(2), nn.PixelUnshuffle(2)), images),
     "padding": (lambda: nn.Sequential(nn.ReflectionPad2d(1), nn.ReplicationPad2d(2), nn.CircularPad2d(1)), images),
     "activations": (
@@ -122,7 +133,87 @@ OPERATIONS = {
         torch.arange(0.0, x.shape[1]),
         torch.randperm(3).shape,
     ),
-    "spectrum": lambda x: (torch.fft.fft(x), torch.fft.rfft(x, dim=2)),
+    "spectrum": lambda x: (
+        torch.fft.fft(x),
+        torch.fft.fft(x, dim=1),
+        torch.fft.fft2(x),
+        torch.fft.rfft(x, dim=2),
+        torch.fft.irfft(torch.view_as_complex(x.unflatten(2, (4, 2)).contiguous())),
+        torch.fft.fftshift(x, 1),
+        torch.fft.fftfreq(x.shape[1]),
+    ),
+    "matrices": lambda x: (
+        torch.linalg.inv(spread(x)),
+        torch.linalg.det(spread(x)),
+        torch.linalg.slogdet(spread(x)),
+        torch.linalg.cholesky(spread(x)),
+        torch.linalg.eigvalsh(spread(x)),
+        torch.linalg.solve(spread(x), spread(x)),
+        torch.linalg.lu_factor(spread(x)),
+        torch.matrix_exp(spread(x) / 50),
+        torch.linalg.matrix_power(spread(x), 2),
+    ),
+    "norms": lambda x: (
+        torch.linalg.norm(x),
+        torch.linalg.norm(x, dim=1),
+        torch.linalg.matrix_norm(x),
+        torch.linalg.vector_norm(x, dim=(0, 2)),
+        x.renorm(2, 0, 1.0),
+    ),
+    "more products": lambda x: (
+        torch.kron(x[0], torch.ones(2, 2)),
+        torch.tensordot(x, x, ([1], [1])),
+        torch.inner(x[0], x[1]),
+        torch.linalg.multi_dot([x[0], x[0].t(), x[0]]),
+        torch.addmv(x[0, :, 0], x[0], x[0, 0]),
+        torch.linalg.cross(x[..., :3], x[..., 1:4]),
+    ),
+    "diagonals": lambda x: (
+        torch.diag(x[0, :, 0]),
+        torch.diag(x[0, :, 0], 1),
+        torch.diag(spread(x)[0]),
+        spread(x).diagonal(dim1=1, dim2=2),
+        torch.diag_embed(x[..., 0]),
+        torch.diagflat(x[0]),
+        torch.block_diag(x[0], x[1]),
+        torch.tril_indices(x.shape[1], x.shape[1]),
+    ),
+    "grids": lambda x: (
+        torch.meshgrid(torch.arange(x.shape[0]), torch.arange(3), indexing="xy"),
+        torch.cartesian_prod(x[0, :, 0], x[0, :, 1]),
+    ),
+    "windows": lambda x: (x.unfold(2, 3, 2), torch.hann_window(x.shape[1]), torch.trapezoid(x, dim=1)),
+    "turned": lambda x: (torch.rot90(x), torch.rot90(x, 2, (1, 2)), torch.dstack([x, x]), torch.dstack([x[0], x[0]])),
+    "parts of dimensions": lambda x: (
+        torch.quantile(x, 0.5),
+        torch.quantile(x, torch.tensor([0.1, 0.5]), dim=1),
+        x.nanquantile(0.3, 0, keepdim=True),
+        torch.hstack([x, x]).hsplit([1]),
+        torch.vstack([x, x]).vsplit([1]),
+        x.tensor_split(4, 2),
+        x.narrow_copy(1, 0, 2),
+    ),
+    "put together": lambda x: (
+        x.masked_scatter(x > 0, x * 2),
+        x.slice_scatter(x[:1], 0, 0, 1),
+        x.select_scatter(x[0], 0, 0),
+        nn.utils.rnn.pad_sequence([x, x]),
+        torch.tensor([x.shape[0], 2]),
+        torch.polar(x.abs(), x).abs(),
+    ),
+    "names of parameters": lambda x: (
+        torch.matmul(input=x, other=torch.ones(8, 2)),
+        torch.softmax(input=x.contiguous(), dim=1),
+        F.linear(input=x, weight=torch.ones(3, 8)),
+        F.layer_norm(input=x.contiguous(), normalized_shape=(8,)),
+        torch.permute(input=x, dims=(1, 0, 2)),
+        x.expand(size=(x.shape[0], x.shape[1], 8)),
+        torch.reshape(x, shape=(-1, 4)),
+        torch.max(input=x, dim=1),
+        torch.sum(input=x, dim=0, dtype=torch.float64),
+        F.scaled_dot_product_attention(query=x, key=x, value=x),
+        torch.cat(tensors=[x, x], dim=1),
+    ),
     "complex": lambda x: (torch.view_as_real(torch.view_as_complex(x.unflatten(2, (4, 2)).contiguous()) * 1j),),
     "losses": lambda x: (
         F.kl_div(x, x),
@@ -131,6 +222,11 @@ OPERATIONS = {
         F.poisson_nll_loss(x, x),
     ),
 }
+
+
+def spread(x):
+    """A matrix for each of the first dimension, with an inverse."""
+    return x @ x.transpose(1, 2) + 9 * torch.eye(x.shape[1])
 
 
 def described(value):
@@ -216,3 +312,10 @@ def test_one_artifact_learns_from_all_sizes(make, backend, monkeypatch):
     # Pooling of sequences that learn has no symbols in torch: AOTAutograd takes each length as it is.
     assert len(made) <= (0 if backend == "eager" else 4 if make is Sounds else 1)
     assert len(graphs) == (backend == "eager")
+
+
+def test_a_dimension_that_changes_where_it_says_how_the_result_lies_in_memory():
+    compiled = dynacore.compile(lambda x, dim: torch.fft.fft(x, dim=dim).stride(), backend="eager")
+    for dim in (-1, -2, -3, 1, 0, 2):
+        x = torch.ones(5, 6, 7)
+        assert compiled(x, dim) == torch.fft.fft(x, dim=dim).stride()

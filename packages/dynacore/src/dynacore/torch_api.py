@@ -43,22 +43,6 @@ def op_namespaces() -> Iterator[Any]:
             yield namespace
 
 
-@functools.cache
-def overload_tags(name: str) -> set[Any]:
-    """The tags of all overloads of the ATen operation `name`; empty when there is none."""
-    packet = getattr(torch.ops.aten, name, None)
-    if packet is None:
-        return set()
-    return {tag for overload in packet.overloads() for tag in getattr(packet, overload).tags}
-
-
-@functools.cache
-def is_view_op(name: str) -> bool:
-    """Whether the ATen operation `name` only makes views."""
-    packet = getattr(torch.ops.aten, name, None)
-    return packet is not None and any(getattr(packet, overload).is_view for overload in packet.overloads())
-
-
 def tree_map(function: Callable[[Any], Any], tree: Any) -> Any:
     """`function` of every leaf of nested containers."""
     from torch.utils._pytree import tree_map as mapped

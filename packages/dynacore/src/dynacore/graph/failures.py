@@ -17,7 +17,6 @@ from torch.fx import Graph, Node
 
 from .. import logs
 from ..errors import DynacoreError
-from ..torch_api import is_view_op, overload_tags
 from . import liveness, ops
 from .state import SETTERS, TorchState
 
@@ -98,7 +97,7 @@ def root_of(node: Node) -> Node | None:
         name = node_name(node)
         if name in ("detach", "data") or node.target is getattr and "data" in node.args:
             return None
-        if not (is_view_op(name) or node.target in (operator.getitem, getattr) or name == "__getitem__"):
+        if not (ops.is_view_op(name) or node.target in (operator.getitem, getattr) or name == "__getitem__"):
             return node
         node = node.all_input_nodes[0]
     example = node.meta.get("example_value")
@@ -108,7 +107,7 @@ def root_of(node: Node) -> Node | None:
 def repeatable(node: Node) -> bool:
     """Whether the operation, run twice, does the same as run once, but for tensors that it changes."""
     name = node_name(node)
-    if torch.Tag.nondeterministic_seeded in overload_tags(name.strip("_")) or any(part in name for part in RANDOM):
+    if torch.Tag.nondeterministic_seeded in ops.overload_tags(name.strip("_")) or any(part in name for part in RANDOM):
         return node.kwargs.get("training") is False and "dropout" in name or always_given(node, name)
     return node.op == "call_method" or torchs_own(node.target)
 

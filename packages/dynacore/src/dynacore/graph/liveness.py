@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node
 
-from ..torch_api import is_view_op, overload_tags
 from . import ops
 
 #: operations that make a tensor out of nothing
@@ -34,9 +33,9 @@ def removable(node: Node) -> bool:
     if node.target is getattr:
         return True
     name = node.target if isinstance(node.target, str) else ops.name_of(node.target)
-    if name in FACTORIES or name == "size" or is_view_op(name):
+    if name in FACTORIES or name == "size" or ops.is_view_op(name):
         return True
-    tags = overload_tags(name.strip("_"))
+    tags = ops.overload_tags(name.strip("_"))
     result = node.meta.get("example_value")
     # Integer arithmetic may divide by zero.
     return torch.Tag.pointwise in tags and torch.Tag.nondeterministic_seeded not in tags and is_float(result)

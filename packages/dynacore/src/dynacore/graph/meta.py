@@ -12,14 +12,15 @@ from typing import Any
 import torch
 
 from ..reasons import Break
-from ..torch_api import InferenceMode, is_view_op, set_conj, set_grad_enabled, set_neg, tree_map
+from ..torch_api import InferenceMode, set_conj, set_grad_enabled, set_neg, tree_map
 from ..torch_types import is_plain
 from . import shapes_layers, shapes_math, shapes_nn  # noqa: F401  (these fill QUICK)
 from .arguments import Arguments
 from .autocast import Unsuitable, autocast_specs
 from .dims import steps_to_size, steps_to_stride
+from .keywords import positional
 from .layouts import Spec
-from .ops import is_leaf_by_mark
+from .ops import is_leaf_by_mark, is_view_op
 from .shapes import IN_PLACE, QUICK, WITHOUT_GRAD
 from .state import TorchState
 
@@ -166,7 +167,8 @@ def quickly(call: Arguments, state: TorchState) -> Any:
     if rule is None:
         return None
     try:
-        spec = rule(*call.args, **call.kwargs)
+        args, named = positional(rule, call, call.args, call.kwargs)
+        spec = rule(*args, **named)
     except Break:
         raise
     except Exception:  # the rule doesn't cover these arguments, or they are wrong, which the operation will say
@@ -174,7 +176,7 @@ def quickly(call: Arguments, state: TorchState) -> Any:
     grad = gives_grad(call, state)
     if not in_place and spec is not IN_PLACE:
         return made(spec, grad)
-    target = call.args[0]
+    target = args[0]
     if spec is not IN_PLACE and (spec[0] != target.shape or not torch.can_cast(spec[2], target.dtype)):
         return None
     return overwritten(target, grad)

@@ -132,3 +132,22 @@ def name_of(function: Any) -> str:
 def refusal(function: Any, name: str) -> str | None:
     """The reason code when the operation can't be part of a graph at all."""
     return None if is_leaf_by_mark(function) else REFUSALS.get(name)
+
+
+@functools.cache
+def overloads(name: str) -> list[Any]:
+    """All overloads of the ATen operation `name`; none when there is no such operation."""
+    packet = getattr(torch.ops.aten, name, None)
+    return [] if packet is None else [getattr(packet, overload) for overload in packet.overloads()]
+
+
+@functools.cache
+def overload_tags(name: str) -> set[Any]:
+    """The tags of all overloads of the ATen operation `name`."""
+    return {tag for overload in overloads(name) for tag in overload.tags}
+
+
+@functools.cache
+def is_view_op(name: str) -> bool:
+    """Whether the ATen operation `name` only makes views."""
+    return any(overload.is_view for overload in overloads(name))

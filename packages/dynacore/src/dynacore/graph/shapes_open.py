@@ -12,11 +12,11 @@ from typing import Any
 
 import torch
 
-from ..torch_api import overload_tags
 from .layouts import Declined, broadcast, computed, registering
+from .ops import overload_tags
 from .shapes_nn import per_dim, window
 from .shapes_views import numbers, place
-from .sizes import Shaped, Size, example
+from .sizes import Shaped, Size, example, product
 
 Shape = tuple[Any, ...]
 SHAPES: dict[str, Callable[..., Any]] = {}
@@ -72,7 +72,7 @@ class Same(tuple):
 # -- element by element -----------------------------------------------------------------------------------------------
 
 
-@shape("isclose lshift rshift __lshift__ __rshift__ float_power")
+@shape("isclose lshift rshift __lshift__ __rshift__ float_power masked_scatter polar complex")
 def pointwise(*args: Any, out: Any = None, **named: Any) -> Shape:
     """Operations applied element by element."""
     tensors = [value for value in (*args, *named.values()) if is_tensor(value)]
@@ -84,11 +84,12 @@ def pointwise(*args: Any, out: Any = None, **named: Any) -> Shape:
 @shape(
     "sort argsort msort cummax cummin logcumsumexp softmin instance_norm local_response_norm prelu softshrink "
     "tanhshrink hardshrink log_sigmoid logsigmoid rrelu _threshold bernoulli index_fill index_copy scatter "
-    "scatter_reduce index_put full_like nan_to_num fft_fft fft_ifft"
+    "scatter_reduce index_put full_like nan_to_num fft_fftshift fft_ifftshift "
+    "slice_scatter select_scatter diagonal_scatter put renorm gradient"
 )
 def like_first(x: Shaped, *args: Any, **named: Any) -> Any:
     """The shape of the first argument."""
-    if named.get("n") is not None or named.get("out") is not None:
+    if named.get("out") is not None:
         raise Declined
     return Same(x.shape)
 
@@ -149,6 +150,19 @@ def reduced(x: Shaped, dim: Any = None, keepdim: Any = False, **named: Any) -> A
     if named.keys() - {"correction", "unbiased", "dtype"} or isinstance(dim, bool) or dim == "fro":
         raise Declined
     return Same(without(x, dim or (None if dim != 0 else dim), keepdim))
+
+
+@shape("quantile nanquantile")
+def quantile(x: Shaped, q: Any, dim: Any = None, keepdim: Any = False, *, interpolation: str = "linear") -> Shape:
+    """One for each part, in front."""
+    return (*(q.shape if is_tensor(q) else ()), *without(x, dim, keepdim))
+
+
+@shape("trapezoid trapz")
+def trapezoid(y: Shaped, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Shape:
+    if x is not None:
+        raise Declined
+    return without(y, dim)
 
 
 @shape("histc")
@@ -274,6 +288,39 @@ def column_stack(tensors: Sequence[Shaped]) -> Shape:
     return joined([(*x.shape, 1) if x.dim() == 1 else x.shape for x in tensors], 1)
 
 
+def three_dims(x: Shaped) -> Shape:
+    """The shape with dimensions of size one, up to three."""
+    return (1, *x.shape, 1) if x.dim() == 1 else (*x.shape, 1) if x.dim() == 2 else tuple(x.shape)
+
+
+@shape("dstack")
+def dstack(tensors: Sequence[Shaped]) -> Shape:
+    return joined([three_dims(x) for x in tensors], 2)
+
+
+@shape("pad_sequence")
+def pad_sequence(sequences: Sequence[Shaped], batch_first: bool = False, *args: Any, **named: Any) -> Shape:
+    """As long as the longest of them."""
+    length, *rest = sequences[0].shape
+    for x in sequences[1:]:
+        length = x.shape[0] if x.shape[0] > length else length
+    return (len(sequences), length, *rest) if batch_first else (length, len(sequences), *rest)
+
+
+@shape("rot90")
+def rot90(x: Shaped, k: int = 1, dims: Any = (0, 1)) -> Shape:
+    a, b = (place(d, x.dim()) for d in dims)
+    sizes = list(x.shape)
+    if k % 2:
+        sizes[a], sizes[b] = sizes[b], sizes[a]
+    return tuple(sizes)
+
+
+@shape("narrow_copy")
+def narrow_copy(x: Shaped, dim: Any, start: Any, length: Any) -> Shape:
+    return with_size(x, dim, length)
+
+
 @shape("atleast_2d")
 def atleast_2d(x: Shaped) -> Shape:
     return (1, *x.shape) if x.dim() == 1 else tuple(x.shape)
@@ -371,30 +418,48 @@ def avg_pool1d(x: Shaped, kernel: Any, stride: Any = None, padding: Any = 0, *ar
     return (*x.shape[:-1], *window(x.shape[-1:], kernel, kernel if stride in (None, ()) else stride, padding, 1))
 
 
-@shape("max_pool1d")
-def max_pool1d(
-    x: Shaped, kernel: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False,
-    return_indices: Any = False,
-) -> Shape:  # fmt: skip
-    """Pooling of sequences that learn, for which torch has another kernel."""
-    if ceil_mode or return_indices:
-        raise Declined
-    return (*x.shape[:-1], *window(x.shape[-1:], kernel, kernel if stride in (None, ()) else stride, padding, dilation))
-
-
 def adaptive(ndim: int) -> Callable[..., Shape]:
     """The rule of pooling to a given size, over `ndim` dimensions."""
 
     def rule(x: Shaped, output_size: Any, *args: Any, **named: Any) -> Shape:
-        sizes = (output_size,) * ndim if type(output_size) is int else tuple(output_size)
+        sizes: Any = (output_size,) * ndim if type(output_size) is int else tuple(output_size)
         own = x.shape[-ndim:]
-        return (*x.shape[:-ndim], *[n if size is None else size for n, size in zip(own, sizes, strict=True)])
+        return Same((*x.shape[:-ndim], *[n if size is None else size for n, size in zip(own, sizes, strict=True)]))
+
+    return rule
+
+
+def powers(ndim: int) -> Callable[..., Shape]:
+    """The rule of pooling by powers, over `ndim` dimensions."""
+
+    def rule(x: Shaped, norm_type: Any, kernel: Any, stride: Any = None, ceil_mode: Any = False) -> Shape:
+        if ceil_mode or x.dim() != ndim + 2:
+            raise Declined
+        return (*x.shape[:2], *window(x.shape[2:], kernel, kernel if stride in (None, ()) else stride, 0, 1))
+
+    return rule
+
+
+def largest(ndim: int) -> Callable[..., Shape]:
+    """The rule of pooling with the places of what was chosen, over `ndim` dimensions."""
+
+    def rule(
+        x: Shaped, kernel: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False,
+        return_indices: Any = False,
+    ) -> Shape:  # fmt: skip
+        if ceil_mode or x.dim() != ndim + 2:
+            raise Declined
+        own = kernel if stride in (None, ()) else stride
+        return Same((*x.shape[:2], *window(x.shape[2:], kernel, own, padding, dilation)))
 
     return rule
 
 
 for _ndim in (1, 2, 3):
     SHAPES[f"adaptive_avg_pool{_ndim}d"] = adaptive(_ndim)
+    SHAPES[f"adaptive_max_pool{_ndim}d"] = adaptive(_ndim)
+    SHAPES[f"lp_pool{_ndim}d"] = powers(_ndim)
+    SHAPES[f"max_pool{_ndim}d"] = largest(_ndim)
 
 
 @shape("pixel_shuffle")
@@ -444,6 +509,38 @@ def view_as_complex(x: Shaped) -> Shape:
 @shape("view_as_real")
 def view_as_real(x: Shaped) -> Shape:
     return (*x.shape, 2)
+
+
+@shape("fold col2im")
+def fold(x: Shaped, output_size: Any, kernel: Any, *args: Any, **named: Any) -> Shape:
+    """Images of blocks."""
+    if x.dim() != 3:
+        raise Declined
+    places = (output_size,) * 2 if type(output_size) is int else numbers((output_size,))
+    return (x.shape[0], x.shape[1] // product(per_dim(kernel, 2)), *places)
+
+
+@shape("unfold im2col")
+def unfold(x: Shaped, kernel: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Shape:
+    """Blocks of images, one in each column."""
+    if x.dim() != 4:
+        raise Declined
+    places = window(x.shape[2:], kernel, stride, padding, dilation)
+    return (x.shape[0], x.shape[1] * product(per_dim(kernel, 2)), product(places))
+
+
+@shape("fft_fft fft_ifft fft_fft2 fft_ifft2 fft_fftn fft_ifftn")
+def fft(x: Shaped, n: None = None, dim: Any = None, norm: Any = None) -> Shape:
+    """Along dimensions that say how the result is laid out."""
+    dims = dim if isinstance(dim, (tuple, list)) else () if dim is None else (dim,)
+    if n is not None or any(type(d) is not int for d in dims):
+        raise Declined
+    return tuple(x.shape)
+
+
+@shape("fft_irfft")
+def irfft(x: Shaped, n: Any = None, dim: int = -1, norm: Any = None) -> Shape:
+    return with_size(x, dim, (x.shape[place(dim, x.dim())] - 1) * 2 if n is None else n)
 
 
 @shape("fft_rfft")

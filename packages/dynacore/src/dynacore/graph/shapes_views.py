@@ -328,6 +328,71 @@ def narrow(x: Shaped, dim: int, start: Any, length: Any) -> Layout:
     return (*x.shape[:dim], length, *x.shape[dim + 1 :]), x.strides
 
 
+@layout("unfold")
+def unfold(x: Shaped, dim: int, size: int, step: int) -> Layout:
+    """A window that slides along a dimension."""
+    dim = place(dim, x.dim())
+    length = (x.shape[dim] - size) // step + 1
+    shape = (*x.shape[:dim], length, *x.shape[dim + 1 :], size)
+    return shape, (*x.strides[:dim], x.strides[dim] * step, *x.strides[dim + 1 :], x.strides[dim])
+
+
+@layout("diagonal")
+def diagonal(x: Shaped, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Layout:
+    a, b = place(dim1, x.dim()), place(dim2, x.dim())
+    if type(offset) is not int or offset != 0 or a == b:
+        raise Declined
+    shape, strides = picked(x, [d for d in range(x.dim()) if d not in (a, b)])
+    rows, columns = x.shape[a], x.shape[b]
+    return (*shape, rows if rows <= columns else columns), (*strides, x.strides[a] + x.strides[b])
+
+
+@layout("as_strided")
+def as_strided(x: Shaped, size: Any, stride: Any, storage_offset: Any = None) -> Layout:
+    return numbers((size,)), numbers((stride,))
+
+
+@layout("meshgrid")
+def meshgrid(*tensors: Any, indexing: str = "ij") -> list[Layout]:
+    """Each along a dimension of its own."""
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    if any(x.dim() != 1 for x in tensors) or indexing not in ("ij", "xy") or len(tensors) < 2:
+        raise Declined
+    order = list(range(len(tensors)))
+    if indexing == "xy":
+        order[:2] = [1, 0]
+    shape = tuple([tensors[i].shape[0] for i in order])
+    return [(shape, tuple([x.strides[0] if k == i else 0 for k in order])) for i, x in enumerate(tensors)]
+
+
+@layout("tensor_split")
+def tensor_split(x: Shaped, parts: Any, dim: int = 0) -> tuple[Layout, ...]:
+    """As many pieces of about one size, or cut at these places."""
+    dim = place(dim, x.dim())
+    if type(parts) is int and parts > 0:
+        size, rest = x.shape[dim] // parts, fixed(x.shape[dim] % parts)
+        return pieces(x, dim, [size + 1] * rest + [size] * (parts - rest))
+    cuts = numbers((parts,))
+    ends = zip((0, *cuts), (*cuts, x.shape[dim]), strict=True)
+    return tuple([sliced(x, dim, slice(start, end)) for start, end in ends])
+
+
+@layout("hsplit")
+def hsplit(x: Shaped, parts: Any) -> tuple[Layout, ...]:
+    return tensor_split(x, parts, 0 if x.dim() == 1 else 1)
+
+
+@layout("vsplit")
+def vsplit(x: Shaped, parts: Any) -> tuple[Layout, ...]:
+    return tensor_split(x, parts, 0)
+
+
+@layout("dsplit")
+def dsplit(x: Shaped, parts: Any) -> tuple[Layout, ...]:
+    return tensor_split(x, parts, 2)
+
+
 def pieces(x: Shaped, dim: int, lengths: Sequence[Any]) -> tuple[Layout, ...]:
     return tuple([((*x.shape[:dim], n, *x.shape[dim + 1 :]), x.strides) for n in lengths])
 
@@ -433,11 +498,10 @@ def interpolate(
 
 def scaled(n: Any, scale: float) -> Any:
     """`floor(n * scale)` where that is exact in integers."""
-    if scale == int(scale):
-        return n * int(scale)
-    if scale > 0 and 1 / scale in (2.0, 4.0, 8.0, 16.0):
-        return n // int(1 / scale)
-    raise Declined
+    above, below = float(scale).as_integer_ratio()
+    if scale <= 0 or below > 1024:
+        raise Declined
+    return n * above // below if below > 1 else n * above
 
 
 # -- new tensors -----------------------------------------------------------------------------------------------------

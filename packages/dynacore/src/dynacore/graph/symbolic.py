@@ -14,8 +14,10 @@ from .. import logs
 from ..errors import DynacoreError
 from ..reasons import Break
 from ..values import DictObj, Host, ListObj, SliceObj, Tensor, TupleObj, Value
+from . import shapes_matrices  # noqa: F401  (fills SHAPES)
 from .arguments import Arguments
 from .followed import followed
+from .keywords import positional
 from .layouts import Declined
 from .ops import is_leaf_by_mark
 from .shapes import IN_PLACE, QUICK
@@ -44,6 +46,7 @@ def layouts(call: Arguments, result: Any, state: TorchState) -> Any:
         try:
             args = [as_rules_see(call, value, arg, state) for value, arg in zip(call.values, call.args)]
             named = {k: as_rules_see(call, v, call.kwargs.get(k), state) for k, v in call.kwvalues.items()}
+            args, named = positional(rule, call, args, named)
             return fit(rule(*args, **named), result)
         except Break as cause:
             if cause.code == "host-value-branch":

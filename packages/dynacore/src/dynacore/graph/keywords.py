@@ -13,7 +13,7 @@ from .ops import overloads
 
 def positional(rule: Callable[..., Any], call: Any, args: list[Any], named: dict[str, Any]) -> tuple[list, dict]:
     """The arguments of an operation for a rule that has other names for its parameters than torch has."""
-    if named.keys() <= names_of(rule):
+    if not named or fits(rule, args, named):
         return args, named
     for names, all_names in parameters(call.target, call.name):
         if named.keys() <= all_names:
@@ -26,10 +26,16 @@ def positional(rule: Callable[..., Any], call: Any, args: list[Any], named: dict
     return args, named
 
 
-@functools.cache
-def names_of(rule: Callable[..., Any]) -> frozenset[str]:
-    """The names of a rule's parameters."""
-    return frozenset(inspect.signature(rule).parameters)
+def fits(rule: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> bool:
+    """Whether a rule takes the arguments as they are."""
+    try:
+        signature(rule).bind(*args, **named)
+    except TypeError:
+        return False
+    return True
+
+
+signature = functools.cache(inspect.signature)
 
 
 @functools.cache

@@ -124,11 +124,13 @@ def find_kind(first: int) -> tuple[int, int]:
     dtype = only(bytes_that_tell(of_dtypes(), of_dtypes(), first), "dtype")
     word = dtype // WORD
     told = bytes_that_tell(on_devices(*DEVICES), on_devices(*DEVICES), word)
-    device = only((i for i in told if i // WORD == word), "device")
-    number = device + 1  # -1 for devices that exist once
-    found = [ctypes.string_at(body_address(t) + number, 1) for t in on_devices(*DEVICES)]
-    if number // WORD != word or any(byte != b"\xff" for byte in found):
-        raise Unknown("device number")
+
+    def is_before_number(i: int) -> bool:
+        """Whether the device's number comes next: -1 where there is one device. Bytes in gaps hold anything."""
+        return all(ctypes.string_at(body_address(t) + i + 1, 1) == b"\xff" for t in on_devices(*DEVICES))
+
+    device = only((i for i in told if (i + 1) // WORD == word and is_before_number(i)), "device")
+    number = device + 1
     return word, sum(0xFF << (i % WORD * 8) for i in (dtype, dtype + 1, device, number))
 
 

@@ -75,7 +75,8 @@ assert_scalar = torch.ops.aten._assert_scalar.default  # what of `torch._check` 
 @functools.cache
 def takes_device(operation: Any) -> bool:
     """Whether an operator can be told on which device its result is to lie."""
-    overloads = [operation] if isinstance(operation, OpOverload) else operation.op_overloads()
+    single = isinstance(operation, OpOverload)
+    overloads = [operation] if single else [getattr(operation, name) for name in operation.overloads()]
     return any(argument.name == "device" for overload in overloads for argument in overload._schema.arguments)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -346,7 +347,7 @@ def attention(
     """Attention by the fused kernel, whose result is laid out as the queries are: stand-ins know another kernel."""
     need_float(q, k, v)
     if q.dim() == k.dim() == v.dim() == 3:
-        return plain_attention(q, k, v, attn_mask)
+        return attention_of_one_head(q, k, v, attn_mask, dropout_p)
     batch, heads, _, width = q.shape
     kv_heads = k.shape[1]
     if k.shape != v.shape or k.shape[0] != batch or k.shape[3] != width or (attn_mask is not None and is_causal):
@@ -364,14 +365,28 @@ def attention(
     return tuple(q.shape), dense_like(q), q.dtype
 
 
-def plain_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Any) -> Spec:
-    """Attention of one head, which no fused kernel takes."""
+def attention_of_one_head(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Any, dropout_p: float) -> Spec:
+    """Attention without a dimension of heads, which the fused kernel takes in some releases of torch."""
     batch, length, width = q.shape
     if k.shape != (batch, k.shape[1], width) or v.shape[:2] != k.shape[:2]:
         raise Declined
     if mask is not None and broadcast([mask.shape, (batch, length, k.shape[1])]) != (batch, length, k.shape[1]):
         raise Declined
-    return packed((batch, length, v.shape[2]), q.dtype)
+    spec = packed((batch, length, v.shape[2]), q.dtype)
+    plainly = v.shape != k.shape or dropout_p or (mask is not None and mask.requires_grad)
+    if plainly or is_packed(q) or not fused_without_heads():
+        return spec
+    if any(t.stride(-1) != 1 for t in (q, k, v)):
+        raise Declined
+    return spec[0], dense_like(q), q.dtype
+
+
+@functools.cache
+def fused_without_heads() -> bool:
+    """Whether this torch's fused kernel takes such queries: its results are laid out as they are."""
+    q = torch.zeros(3, 2, 4, device="cpu").transpose(0, 1)
+    with torch.no_grad():
+        return torch.nn.functional.scaled_dot_product_attention(q, q, q).stride() == q.stride()
 
 
 def fits(mask: torch.Tensor, q: torch.Tensor, k: torch.Tensor) -> bool:

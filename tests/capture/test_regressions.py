@@ -386,3 +386,35 @@ def test_a_mistake_while_learning_from_a_miss_costs_only_speed(monkeypatch, capl
         run(torch.ones(2))
         assert torch.equal(run(torch.ones(3)), torch.full((3,), 2.0))
     assert "internal error while capturing" in caplog.text
+
+
+def test_a_number_that_makes_an_operation_give_its_argument_back():
+    """Dropout of nothing is the tensor itself; other whole numbers, open because they vary, make it another one."""
+
+    def program(x, p):
+        y = torch.nn.functional.dropout(x, p)
+        return y, y is x
+
+    run = compiled(program)
+    for n in (3, 4):
+        for p in (0, 1, 0.5, 0, 0.25, 1, 1.0, 0.0):
+            x = torch.ones(n)
+            torch.manual_seed(0)
+            ours, same = run(x, p)
+            torch.manual_seed(0)
+            plain, plainly_same = program(x, p)
+            assert torch.equal(ours, plain) and same == plainly_same, (n, p)
+
+
+@pytest.mark.parametrize("name", "elu celu leaky_relu softplus hardshrink softshrink".split())
+def test_true_as_a_number_is_not_taken_for_in_place(name):
+    function = getattr(torch.nn.functional, name)
+
+    def program(x, a):
+        y = x + 0
+        return function(y, a), y
+
+    run = compiled(program)
+    for a in (0.5, True, 2.0):
+        x = torch.arange(-2.0, 3.0)
+        assert [v.tolist() for v in run(x, a)] == [v.tolist() for v in program(x, a)]

@@ -124,16 +124,15 @@ class Arguments:
 
     def number_in(self, value: Host, place: int | str | None) -> Any:
         """An open number during inference."""
-        if value.cls is int:
+        places = OPEN_FLOATS.get(self.name, {})
+        condition = places.get(place, places.get(None))
+        if value.cls is int and condition in (None, ALWAYS):
             now = self.graph.m.settled(value)
             if type(now) is Host:
                 self.open.add(id(value))
                 return value.example
-        if value.cls is float:
-            places = OPEN_FLOATS.get(self.name, {})
-            condition = places.get(place, places.get(None))
-            if condition is not None and self.graph.m.meets(condition, [value]):
-                return value.example
+        if value.cls is float and condition is not None and self.graph.m.meets(condition, [value]):
+            return value.example
         constant = self.hosts[id(value)] = self.graph.m.specialise(value).value
         return constant
 

@@ -79,13 +79,23 @@ def absolute(x: torch.Tensor) -> Spec:
     return *pointwise([x]), x.dtype
 
 
-@quick("relu gelu silu mish elu selu celu hardswish hardsigmoid relu6 leaky_relu softplus logsigmoid hardtanh softsign")
-def activation(x: torch.Tensor, *args: Any, **kwargs: Any) -> Spec:
-    """Activations with options that don't change the result's layout."""
-    need_float(x)
-    if any(value is True for value in args) or kwargs.get("inplace"):
-        return IN_PLACE
-    return *pointwise([x]), x.dtype
+def activation(place: int | None) -> Any:
+    """The rule of activations whose option `inplace`, if they have one, comes at this place behind the tensor."""
+
+    def rule(x: torch.Tensor, *args: Any, **kwargs: Any) -> Spec:
+        need_float(x)
+        given = args[place] if place is not None and place < len(args) else kwargs.get("inplace", False)
+        if type(given) is not bool:
+            raise Declined
+        return IN_PLACE if given else (*pointwise([x]), x.dtype)
+
+    return rule
+
+
+quick("relu silu mish selu hardswish hardsigmoid relu6")(activation(0))
+quick("elu celu leaky_relu")(activation(1))
+quick("hardtanh threshold _threshold")(activation(2))
+quick("gelu softplus logsigmoid softsign hardshrink softshrink tanhshrink")(activation(None))
 
 
 def operands(a: Any, b: Any) -> list[torch.Tensor]:

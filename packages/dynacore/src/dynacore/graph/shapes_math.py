@@ -10,7 +10,6 @@ import torch
 
 from .layouts import Declined, Spec, broadcast, dim_of, is_packed, is_zero, packed, pointwise
 from .shapes import (
-    activation,
     arithmetic,
     elementwise,
     float_unary,
@@ -34,7 +33,6 @@ def need_packed(*tensors: torch.Tensor) -> None:
 # -- element by element ----------------------------------------------------------------------------------------------
 
 quick("erfinv lgamma digamma sinc i0 asinh acosh atanh deg2rad rad2deg special_expit special_erfcx")(float_unary)
-quick("hardshrink softshrink tanhshrink threshold _threshold")(activation)
 quick("softmin")(softmax)
 quick("nansum prod")(total)
 

@@ -19,6 +19,7 @@ from .arguments import Arguments
 from .followed import followed
 from .keywords import positional
 from .layouts import Declined
+from .meta import in_place_of
 from .ops import is_leaf_by_mark
 from .shapes import IN_PLACE, QUICK
 from .shapes_open import Same, in_order, rule_of
@@ -36,8 +37,8 @@ def layouts(call: Arguments, result: Any, state: TorchState) -> Any:
     Numbers and sizes that the rules can't follow are specialised.
     """
     if result is None or any(result is tensor.fake for tensor in call.tensors) and call.name != "contiguous":
-        if call.name in RESHAPING:
-            specialise(call)
+        if call.name in RESHAPING or (call.open and result is not None and not gives_back(call.name)):
+            specialise(call)  # also where a number makes the operation give its argument back
         return None
     for rules, fit in ((VIEWS.get, matched), (QUICK.get, matched), (rule_of, of_shapes)):
         rule = rules(call.name)
@@ -62,6 +63,11 @@ def layouts(call: Arguments, result: Any, state: TorchState) -> Any:
     except Exception:  # torch can't say either
         specialise(call)
         return None
+
+
+def gives_back(name: str) -> bool:
+    """Whether an operation gives its first argument back, whatever the others are."""
+    return in_place_of(name) is not None or name in ("setitem", "__setitem__")
 
 
 def as_rules_see(call: Arguments, value: Value, argument: Any, state: TorchState) -> Any:

@@ -22,6 +22,7 @@ RULE_MODULES = (
     "refusals",
     "torch_rules",
     "optim_rules",
+    "autograd_rules",
 )
 
 _loaded = False

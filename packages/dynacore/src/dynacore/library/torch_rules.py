@@ -11,8 +11,7 @@ import torch
 from .. import torch_api
 from ..reasons import Break
 from ..torch_types import is_plain
-from ..values import FALSE, NONE, TRUE, Const, Host, Opaque, Tensor, TupleObj, Value
-from .polyfills.autograd import forward_alone
+from ..values import FALSE, NONE, TRUE, Const, Host, Tensor, TupleObj, Value
 from .registry import pure, rule
 
 
@@ -213,15 +212,6 @@ refuse("random-state", torch.manual_seed, torch.seed, torch.get_rng_state, torch
 refuse("tensor-storage", torch.save, torch.load)
 refuse("construct-unknown", torch.Tensor, torch.nn.Parameter)
 refuse("autograd", torch.autograd.grad, torch.autograd.backward)
-
-
-@rule(torch_api.autograd_apply)
-def autograd_apply(m: Any, cls: Value, *args: Value) -> Any:
-    """A user's function of autograd: its backward stays the interpreter's."""
-    needs_gradient = (type(arg) is Opaque or (type(arg) is Tensor and arg.fake.requires_grad) for arg in args)
-    if m.graph.state.grad and any(needs_gradient):
-        raise Break("call-autograd-function", "apply")
-    return m.push_python(forward_alone, [cls, *args], {})
 
 
 # -- what the program says of its numbers -----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import torch
 from .layouts import Declined, Spec, is_packed, packed
 from .shapes import dropout, need_float, quick
 from .shapes_math import need_packed
-from .shapes_nn import per_dim, window
+from .shapes_nn import per_dim, pooled, with_indices
 
 # -- recurrent layers ------------------------------------------------------------------------------------------------
 
@@ -91,23 +91,6 @@ def local_response_norm(x: torch.Tensor, *options: Any, **named: Any) -> Spec:
 # -- pooling, of tensors whose channels aren't innermost -------------------------------------------------------------
 
 
-def pooled(ndim: int, x: torch.Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Spec:
-    """Pooling over the last `ndim` dimensions."""
-    need_float(x)
-    need_packed(x)
-    if x.dim() not in (ndim + 1, ndim + 2):
-        raise Declined
-    if any(2 * p > k for p, k in zip(per_dim(padding, ndim), per_dim(kernel, ndim), strict=True)):
-        raise Declined
-    places = window(x.shape[-ndim:], kernel, stride or kernel, padding, dilation)
-    return packed((*x.shape[:-ndim], *places), x.dtype)
-
-
-def with_indices(spec: Spec) -> tuple[Spec, Spec]:
-    """A result, and where its elements were."""
-    return spec, (*spec[:2], torch.int64)
-
-
 def max_pool(ndim: int) -> Any:
     """The rule of largest elements under a window, with where they were if that is wanted."""
 
@@ -142,7 +125,7 @@ def avg_pool(ndim: int) -> Any:
     ) -> Spec:  # fmt: skip
         if ceil_mode or divisor_override is not None:
             raise Declined
-        return pooled(ndim, x, kernel_size, stride, padding, 1)
+        return pooled(ndim, x, kernel_size, stride, padding)
 
     return rule
 

@@ -252,15 +252,20 @@ for _ndim in (1, 2, 3):
     quick(f"conv_transpose{_ndim}d")(conv_transpose(_ndim))
 
 
-def pool2d(x: torch.Tensor, kernel: Any, stride: Any, padding: Any) -> Spec:
-    """Pooling of images."""
+def pooled(ndim: int, x: torch.Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any = 1) -> Spec:
+    """Pooling over the last `ndim` dimensions: of images in any layout, of others where they are contiguous."""
     need_float(x)
-    if x.dim() not in (3, 4):
+    if x.dim() not in (ndim + 1, ndim + 2) or not (ndim == 2 or is_packed(x)):
         raise Declined
-    if any(2 * p > k for p, k in zip(per_dim(padding, 2), per_dim(kernel, 2), strict=True)):
+    if any(2 * p > k for p, k in zip(per_dim(padding, ndim), per_dim(kernel, ndim), strict=True)):
         raise Declined
-    places = window(x.shape[-2:], kernel, stride or kernel, padding, 1)
-    return formatted((*x.shape[:-2], *places), x.dtype, x)
+    shape = (*x.shape[:-ndim], *window(x.shape[-ndim:], kernel, stride or kernel, padding, dilation))
+    return formatted(shape, x.dtype, x) if ndim == 2 else packed(shape, x.dtype)
+
+
+def with_indices(spec: Spec) -> tuple[Spec, Spec]:
+    """A result, and where its elements were."""
+    return spec, (*spec[:2], torch.int64)
 
 
 @quick("max_pool2d")
@@ -270,8 +275,8 @@ def max_pool2d(
 ) -> Any:  # fmt: skip
     if ceil_mode or per_dim(dilation, 2) != (1, 1):
         raise Declined
-    spec = pool2d(x, kernel_size, stride, padding)
-    return (spec, (*spec[:2], torch.int64)) if return_indices else spec
+    spec = pooled(2, x, kernel_size, stride, padding)
+    return with_indices(spec) if return_indices else spec
 
 
 #: ways of interpolation -> numbers of dimensions that they're for
@@ -324,7 +329,7 @@ def avg_pool2d(
 ) -> Spec:  # fmt: skip
     if ceil_mode or divisor_override is not None:
         raise Declined
-    return pool2d(x, kernel_size, stride, padding)
+    return pooled(2, x, kernel_size, stride, padding)
 
 
 @quick("adaptive_avg_pool2d")

@@ -220,3 +220,43 @@ def test_other_metadata_are_held_to_all_the_same():
             args = (x.double(), torch.nn.Parameter(w.double())) if change is torch.Tensor.double else (x, change(w))
             assert facts((), compiled(*args)) == facts((), arithmetic(*args))
     assert len(compiled.point.entries) == 4
+
+
+def views_inside(t):
+    with torch.no_grad():
+        view, parts = t.view(-1)[1:], t.split(2)
+        return view.requires_grad, view.is_leaf, parts[0].requires_grad, (view * 2).requires_grad
+
+
+def views_asked_about(t):
+    view = t.t()
+    return view.requires_grad
+
+
+LEAVES = {
+    "leaf": lambda: torch.ones(4, requires_grad=True),
+    "view_of_plain": lambda: torch.ones(4).view(4).requires_grad_(),
+    "view_of_leaf": lambda: torch.ones(4, requires_grad=True).detach().view(4).requires_grad_(),
+    "view_that_grad_reached": lambda: reached(torch.ones(4)),
+    "result": lambda: torch.ones(4, requires_grad=True) * 2,
+    "plain": lambda: torch.ones(4),
+}
+
+
+def reached(base):
+    view = base.view(4)
+    base.requires_grad_()
+    return view.requires_grad_()
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.enable_grad])
+@pytest.mark.parametrize("program", [views_inside, views_asked_about])
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_leaf_is_told_from_one_that_is_a_view(order, program, mode):
+    """With grad mode off, a view requires a gradient if what it is a view of in the end does."""
+    compiled = dynacore.compile(program, backend="eager")
+    for _ in range(2):
+        for name in [*LEAVES][::order]:
+            with mode():
+                assert compiled(LEAVES[name]()) == program(LEAVES[name]()), name
+    assert len(compiled.point.entries) < len(LEAVES)

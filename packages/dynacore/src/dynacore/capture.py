@@ -316,7 +316,7 @@ class Capture:
         if emitted.recovery is not None:
             emitted.namespace["recover"] = self.recovery(machine, emitted.recovery)
         machine.keep_apart()
-        plan = Plan(machine.root, emitted.handed, machine.relations, machine.graph.any_grad)
+        plan = Plan(machine.root, emitted.handed, machine.relations, machine.graph.rely_on_gradients())
         n = len(plan.handed)
         artifact = Artifact(plan.tree, n, emitted.function(n), emitted.boxed, plan.facts, conditions())
         entry = artifact.entry(artifact.guards(self.function))

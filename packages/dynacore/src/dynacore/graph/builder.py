@@ -47,6 +47,7 @@ class Graph:
         self._names: set[str] = set()
         self.counts: dict[int, tuple[torch.Tensor, Any]] = {}  # by stand-in: how many elements aren't zero
         self.asks_for_grad = False  # whether the program does, of any tensor
+        self.viewed: dict[int, Tensor] = {}  # what views were made of with grad mode off, by identity
         self.unbacked = False  # whether an operation gives numbers that compilers have to take for symbols
 
     is_op = staticmethod(ops.is_op)
@@ -164,6 +165,8 @@ class Graph:
         else:
             node = self._append("call_function", call.target, args, kwargs)
         self.n_ops += 1
+        if not self.state.grad and any(t._is_view() for t in tensors_of(result)):
+            self.viewed.update((id(t), t) for t in call.tensors)
         node.meta["mutates"] = call.mutated() or result is None
         if node.meta["mutates"] or ops.is_leaf_by_mark(call.target):
             self.counts.clear()
@@ -235,10 +238,13 @@ class Graph:
 
     # -- the end ----------------------------------------------------------------------------------------------------
 
-    @property
-    def any_grad(self) -> bool:
-        """Whether tensors from outside may require a gradient or not, as they like."""
-        return not self.asks_for_grad and not gradients.matter(self.fx, self.before)
+    def rely_on_gradients(self) -> bool:
+        """Assume what the capture relied on of gradients; True where tensors from outside may require one or not."""
+        if not self.asks_for_grad and not gradients.matter(self.fx, self.before):
+            return True
+        for value in self.viewed.values():
+            tensors.rely_on_base(value)
+        return False
 
     def needed(self, outputs: list[Tensor]) -> bool:
         """Whether the graph gives anything or does anything."""
@@ -288,6 +294,12 @@ def readable(path: str, taken: set[str]) -> str:
         name = f"{base}_{n}"
     taken.add(name)
     return name
+
+
+def tensors_of(result: Any) -> list[torch.Tensor]:
+    """The tensors that an operation returned."""
+    items = result if isinstance(result, (tuple, list)) else (result,)
+    return [item for item in items if isinstance(item, torch.Tensor)]
 
 
 def checked(result: Any, name: str) -> None:

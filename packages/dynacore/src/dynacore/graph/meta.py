@@ -93,15 +93,22 @@ def stand_in(real: torch.Tensor) -> torch.Tensor:
         if real.is_neg():
             set_neg(fake, True)
     if real.requires_grad:
-        fake = with_grad(fake, real.is_leaf)
+        fake = with_grad(fake, real.is_leaf, views_plain(real))
     return fake
 
 
-def with_grad(fake: torch.Tensor, leaf: bool) -> torch.Tensor:
-    """`fake` requiring grad, as a leaf or as some operation's result."""
+def views_plain(t: torch.Tensor) -> bool:
+    """Whether it is a view of a tensor that requires no grad: with grad mode off, its own views require none either."""
+    return t._is_view() and not t._base.requires_grad  # type: ignore[union-attr]
+
+
+def with_grad(fake: torch.Tensor, leaf: bool, view: bool) -> torch.Tensor:
+    """`fake` requiring grad: as a leaf, a `view` of a tensor that doesn't or none, or as some operation's result."""
     before = torch.is_grad_enabled()
     set_grad_enabled(True)
     try:
+        if leaf and view:
+            return fake.view_as(fake).requires_grad_()
         fake.requires_grad_()
         return fake if leaf else non_leaf(fake)
     finally:

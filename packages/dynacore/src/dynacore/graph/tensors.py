@@ -61,6 +61,17 @@ def rely_on_leaf(t: Tensor) -> None:
         t.source.child("slot", "is_leaf").check("is", t.obj.is_leaf)
 
 
+def rely_on_base(t: Tensor) -> None:
+    """Assume what a leaf from outside that requires a gradient views: with grad mode off, its views go by that."""
+    if t.obj is None or t.source is None or not (t.obj.requires_grad and t.obj.is_leaf):
+        return
+    base = t.source.child("slot", "_base")
+    if t.obj._base is None:
+        base.check("is", None)
+    else:
+        base.child("slot", "requires_grad").check("is", t.obj._base.requires_grad)
+
+
 def size_value(m: Any, size: Any) -> TupleObj:
     """A torch.Size as a value."""
     return TupleObj([value_of(n) for n in size], torch.Size)

@@ -141,6 +141,7 @@ def show_loop() -> None:
         ("operations that run in graphs", "coverage", "{:.0%}".format, "in a later call"),
         ("result equals plain Python's", "equal", yes_no, ""),
     ])  # fmt: skip
+    print("\n0 graphs: that engine left the whole function to the interpreter.")
     print(f"\ndynacore.explain(refine)(x, {SHORT}) says:\n")
     print("\n".join(f"  | {line}".rstrip() for line in rows["dynacore"]["explanation"].splitlines()))
 

@@ -72,6 +72,15 @@ def test_missing_interpreters_are_explained(source, options, message, capsys):
     assert message in capsys.readouterr().err
 
 
+def test_a_shim_without_that_release_is_no_interpreter(source, tmp_path, capsys):
+    shim = tmp_path / "python3.11"
+    shim.write_text("#!/bin/sh\necho 'command not found' >&2\nexit 127\n")
+    shim.chmod(0o755)
+    with pytest.raises(SystemExit):
+        main(["dis", source, "--version", "3.11", "--python", str(shim)])
+    assert "is no interpreter here; give its path with --python\ncommand not found" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("where", "message"), [("none.py", "no such file"), ("{}:missing", "defines no function")])
 def test_mistakes_are_explained(source, where, message, capsys):
     with pytest.raises(SystemExit):

@@ -60,6 +60,8 @@ def compiled(file: str, version: str | None, python: str | None) -> tuple[Versio
     except OSError as error:
         raise LookupError(f"{python} can't be run ({error.strerror}); give its path with --python") from None
     except subprocess.CalledProcessError as error:
+        if error.returncode == 127:  # what shells and pyenv's shims answer when they have no such command
+            raise LookupError(f"{python} is no interpreter here; give its path with --python\n{error.stderr}") from None
         raise LookupError(f"{python} can't compile {file}:\n{error.stderr}") from None
 
 

@@ -101,7 +101,49 @@ def deques(x):
 @program((collections.deque([1, 2], 2),), (collections.deque([1, 2], 2),), breaks=True)
 def deque_given(x, d):
     d.append(5)
-    return x, list(d)
+    return x, list(d), d.maxlen
+
+
+@program((0,), (2,), (2,), (5,))
+def deques_bounded(x, n):
+    d = collections.deque(maxlen=n)
+    for i in range(4):
+        d.append(x + i)
+    d.appendleft("left")
+    few, twice = collections.deque([1, 2, 3], 2), collections.deque("ab", 3) * 2
+    used_up = collections.deque(map(few.append, d), maxlen=0)
+    copied = d.copy()
+    copied.extend([7, 8, 9])
+    bounds = [q.maxlen for q in (d, few, twice, used_up, copied, collections.deque())]
+    return x, d, few, twice, used_up, copied, bounds, attempt(few.insert, 0, 0), list(reversed(few))
+
+
+class Window(collections.deque):
+    def __init__(self, items):
+        super().__init__(items, 2)
+        self.seen = len(items)
+
+
+class Shadowed(collections.deque):
+    __slots__ = ("maxlen",)
+
+
+@program()
+def deques_of_classes(x):
+    window = Window([1, 2, 3])
+    window.append(x)
+    shadowed = Shadowed([1, 2, 3])
+    shadowed.maxlen = 2
+    shadowed.append(x)
+    return window, window.maxlen, window.seen, shadowed, shadowed.maxlen
+
+
+@program()
+def deque_errors(x):
+    return x, [
+        attempt(collections.deque, [1], -1), attempt(collections.deque, [1], "a"),
+        attempt(collections.deque, [1], 2**70),
+    ]  # fmt: skip
 
 
 # -- tuples ------------------------------------------------------------------------------------------------------------

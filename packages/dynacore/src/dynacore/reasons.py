@@ -95,6 +95,8 @@ _TABLE = (
     Reason("call-unknown-c-function", "a function written in C whose behaviour isn't known was called", _DISABLE),
     Reason("call-disabled", "a function marked with dynacore.disable was called",
            "remove the mark if the function can be captured"),
+    Reason("function-transform", "a transform of torch.func, or what torch.compile made, runs a function its own way",
+           "its call runs as plain Python and costs nothing more; compile the function within if it is large"),
     Reason("call-unknown-callable", "an object was called whose type's behaviour isn't known", _DISABLE),
     Reason("call-arguments", "the call's arguments can't be bound to a function under capture", _DISABLE),
     Reason("call-autograd-function", "an autograd function of the program's own is called on what needs a gradient",

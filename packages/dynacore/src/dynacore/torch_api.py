@@ -23,6 +23,13 @@ from torch.optim.optimizer import _get_value as step_value  # noqa: F401
 
 Tensor = torch.Tensor
 TORCHS_FILES = str(Path(torch.__file__).parent)
+#: where torch runs the program's functions under state of its own: transforms, and what torch.compile made
+RUNNERS = tuple(
+    f"{TORCHS_FILES}/{name}"
+    for name in ("_functorch/apis.py", "_functorch/eager_transforms.py", "_functorch/vmap.py", "_dynamo/eval_frame.py")
+)
+#: functions there that only make others
+MAKERS = frozenset("vmap chunk_vmap grad grad_and_value jacrev jacfwd hessian functionalize".split())
 """Where torch's own Python files are."""
 TORCHS_CAPTURE = "torch._dynamo."
 """How the names of the modules begin in which torch's own marks are defined."""

@@ -192,12 +192,13 @@ class ListObj(Obj):
     the program appends is in `tail`.
     """
 
-    __slots__ = ("contents", "loader", "shape", "tail")
+    __slots__ = ("contents", "loader", "maxlen", "shape", "tail")
 
     def __init__(self, items: list[Value], cls: type = list, obj: Any = None, source: Source | None = None):
         super().__init__(cls, obj, source)
         self.contents = items
         self.shape = 0  # of a deque: counts what its iterators notice
+        self.maxlen: int | None = None  # of a deque that is made here
         self.loader: Callable[[], list[Value]] | None = None
         self.tail: list[Value] = []
 

@@ -212,6 +212,9 @@ class Rebuilder:
         base = self.constant(base_layout(v.cls))
         name = self.assign(v, "[]" if v.cls is list else f"{base}.__new__({self.constant(v.cls)})")
 
+        if v.maxlen is not None:
+            self.lines.append(f"{base}.__init__({name}, (), {v.maxlen})")
+
         def fill() -> None:
             self.lines.append(f"{base}.extend({name}, [{self.many(v.items)}])")
             self.attributes(v, name)

@@ -1,7 +1,8 @@
-"""collections.deque: a `ListObj` whose class is a deque. One that is made here is unbounded."""
+"""collections.deque: a `ListObj` whose class is a deque. One that is made here keeps its bound itself."""
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from typing import Any
 
@@ -22,7 +23,7 @@ def storage(self: Value) -> ListObj:
 
 def bound(self: ListObj) -> int | None:
     """The deque's maxlen."""
-    return None if self.obj is None else self.obj.maxlen
+    return self.maxlen if self.obj is None else self.obj.maxlen
 
 
 def put(m: Any, self: ListObj, items: list[Value], left: bool = False) -> None:
@@ -64,16 +65,23 @@ def deque_init(m: Any, self: Value, iterable: Value = NONE, maxlen: Value = NONE
 
 def deque_fill(m: Any, target: ListObj, iterable: Value, maxlen: Value, result: Value) -> Any:
     """Fill a new deque, then give `result`."""
-    limit = None if m.is_none(maxlen) else as_index(m, maxlen)
-    if limit is not None and limit < 0:
-        refuse(m, deque, (), limit)
-    if limit is not None:
-        raise Break("construct-unknown", "a bounded deque")
+    target.maxlen = None if m.is_none(maxlen) else as_limit(m, maxlen)
     items = [] if m.is_none(iterable) else items_of(m, iterable)
     if items is None:
         return m.push_python(constructors.deque_fill, [target, iterable, result], {})
     put(m, target, items)
     return result
+
+
+def as_limit(m: Any, maxlen: Value) -> int:
+    """The argument `maxlen`, which has to be an int."""
+    maxlen = m.settle(maxlen)
+    if type(maxlen) is not Const:
+        raise Break("call-arguments", f"deque(maxlen={maxlen.cls.__name__})")
+    limit = maxlen.value
+    if not isinstance(limit, int) or not 0 <= limit <= sys.maxsize:
+        refuse(m, deque, (), limit)
+    return limit + 0
 
 
 @rule(deque.append)
@@ -168,9 +176,11 @@ def deque_rotate(m: Any, self: Value, steps: Value = Const(1), /) -> Value:  # n
 @rule(deque.copy, deque.__copy__)
 def deque_copy(m: Any, self: Value, /) -> Value:
     target = storage(self)
-    if target.cls is not deque or bound(target) is not None:
+    if target.cls is not deque:
         raise Break("construct-unknown", f"a copy of {target.cls.__name__}")
-    return ListObj(list(target.items), deque)
+    made = ListObj(list(target.items), deque)
+    made.maxlen = bound(target)
+    return made
 
 
 @rule(deque.count)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.nn.attention import sdpa_kernel
 
 from .. import torch_api
 from ..reasons import Break
@@ -207,6 +208,8 @@ refuse(
     torch.set_num_threads,
     torch.use_deterministic_algorithms,
     torch_api.InferenceMode,
+    sdpa_kernel,  # contexts of settings: inside are many calls that would break one by one
+    *(backend.flags for backend in (torch.backends.cudnn, torch.backends.mkldnn, torch.backends.nnpack)),
 )
 refuse("random-state", torch.manual_seed, torch.seed, torch.get_rng_state, torch.set_rng_state, torch.Generator)
 refuse("tensor-storage", torch.save, torch.load)

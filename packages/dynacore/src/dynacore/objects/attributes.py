@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import collections
 import functools
 import types
 from typing import Any
@@ -49,6 +50,7 @@ METHOD = types.MethodType
 METHODS = (FUNCTION, *C_METHODS)
 #: methods whose absence a class declares by None
 MAY_BE_NONE = ("__hash__", "__iter__", "__contains__", "__reversed__")
+MAXLEN = vars(collections.deque)["maxlen"]
 C_FIELDS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
@@ -303,7 +305,7 @@ class Attributes:
 
     def get_field(self, found: Any, v: Value, cls: type, name: str) -> Any:
         """A slot or a getset of C: modelled for what we make, read for what exists."""
-        own = self.model_field(v, name)
+        own = Const(v.maxlen) if found is MAXLEN and v.obj is None else self.model_field(v, name)
         if own is not MISSING:
             return own
         if type(found) is types.MemberDescriptorType and isinstance(v, Obj):
@@ -436,6 +438,7 @@ STABLE_FIELDS = frozenset(
         ("partial", "keywords"),
         ("method", "__doc__"),
         ("property", "__isabstractmethod__"),
+        ("deque", "maxlen"),
     }
     | {("BaseException", "args"), ("slice", "start")}
 )

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ..frames import Frame
 from ..library.polyfills import constructors
 from ..reasons import Break
+from ..torch_api import MAKERS, RUNNERS
 from ..values import PUSHED, Cell, Const, DictObj, Func, GenObj, Known, Raised, TupleObj, Value
 from .wrapping import FUNCTION
 
@@ -97,9 +98,13 @@ class Functions:
         return isinstance(module, str) and module.startswith("dynacore.library.polyfills")
 
     def check_inlinable(self, f: Value) -> None:
-        """Refuse functions that the user wants left alone."""
+        """Refuse functions that the user wants left alone, and torch's that run others under state of their own."""
         if type(f) is Known and self.is_disabled(f.obj):
             raise Break("call-disabled", f.obj.__qualname__)
+        code = f.obj.__code__ if type(f) is Known else f.code
+        entered = code.co_filename.startswith(RUNNERS) and not self.frames[-1].code.co_filename.startswith(RUNNERS)
+        if entered and code.co_qualname not in MAKERS:
+            raise Break("function-transform", code.co_qualname)
 
     def enter_generator(self, frame: Frame, iterated: bool) -> bool:
         """Run a generator's prologue: it stands behind its creation, where the first sent value is dropped.

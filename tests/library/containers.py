@@ -1,9 +1,11 @@
 """Programs over lists, deques, tuples, dicts and sets."""
 
 import collections
+import enum
 import operator
 import typing
 
+import numpy as np
 from library.programs import attempt, program
 
 # -- lists -------------------------------------------------------------------------------------------------------------
@@ -46,6 +48,35 @@ def list_operators(x):
     del c[0]
     del c[-1:]
     return x, a, b is a, c[:4], [[0]] * 2, 2 * [1], a == [1, 2, 3, "x", "y"] * 2, a[::-1], list(reversed(a))
+
+
+class Place:
+    def __init__(self, at):
+        self.at = at
+
+    def __index__(self):
+        return self.at
+
+
+class Ordinal(enum.IntEnum):
+    FIRST = 1
+    THIRD = 3
+
+
+@program((2,), (3,), (0,), breaks=True)
+def slices_to_objects(x, n):
+    a, t = list(range(8)), tuple(range(8))
+    a[Place(1) : Place(3)] = ["new"]
+    del a[: Place(2)]
+    return x, a, a[Place(1) : n], t[n : np.int8(6)], t[Ordinal.FIRST : Ordinal.THIRD], a[False:True], a[:: Place(2)]
+
+
+@program()
+def slice_errors(x):
+    bad = [slice("a", 1), slice(None, 1.5), slice([1], None), slice(slice(1), 2), slice(None, None, 0), slice((), 1, 0)]
+    given = [attempt(operator.getitem, sequence, key) for key in bad for sequence in ([1, 2], (1, 2))]
+    put = [attempt(operator.setitem, [1, 2], key, [3]) for key in bad]
+    return x, given, put, [attempt(operator.delitem, [1, 2], key) for key in bad]
 
 
 @program()

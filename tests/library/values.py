@@ -179,3 +179,38 @@ def functools_all(x):
         add_three(1), p(5, key=2), wrapping(1), wrapping.__name__, c.table, c.table is c.table, c.runs,
         attempt(functools.reduce, max, []),
     )  # fmt: skip
+
+
+# -- numbers of a class of their own -----------------------------------------------------------------------------------
+
+
+class Asked:
+    """What says its number each time that it is asked, and counts that."""
+
+    def __init__(self, number):
+        self.number, self.times = number, 0
+
+    def __index__(self):
+        self.times += 1
+        return self.number
+
+
+class Odd(int):
+    def __index__(self):
+        return 99
+
+
+@program(breaks=True)
+def numbers_of_classes(x):
+    return x, int(Odd(3)), operator.index(Odd(2)), float(Odd(4)), [1, 2, 3][Odd(1)], attempt(int, Asked("a"))
+
+
+@program((2,), (3,), breaks=True)
+def iterators_asked_for_numbers(x, n):
+    one, two, many = Asked(1), Asked(2), Asked(n)
+    found = [
+        list(itertools.islice(range(9), one, many)), list(itertools.combinations("abc", two)),
+        list(itertools.combinations_with_replacement("ab", many)), len(list(itertools.product("ab", repeat=many))),
+        len(itertools.tee("ab", many)), attempt(itertools.islice, "ab", Asked("a")), attempt(itertools.tee, "a", "b"),
+    ]  # fmt: skip
+    return x, found, one.times, two.times, many.times

@@ -56,6 +56,8 @@ def converted(m: Any, v: Value, kind: type, *names: str) -> Any:
         method = m.special_method(v.cls, name)
         if type(method) is FunctionType:
             return m.push_python(constructors.checked_number, [m.const(method), v, m.const(kind), Const(name)], {})
+        if method is not m.lookup_type(object, name):  # C's own comes before a later name's
+            break
     raise Break("call-arguments", f"{kind.__name__}() of {v.cls.__name__}")
 
 
@@ -197,6 +199,8 @@ def index(m: Any, v: Value, /) -> Any:
         return Const(operator.index(m.constant_of(v)))
     if type(v) is Tensor:
         raise Break("tensor-to-python", "operator.index")
+    if issubclass(v.cls, int):  # what its class says isn't asked
+        return m.call(m.known(int.__index__), [v], {})
     return special(m, v, "__index__") or m.throw(
         TypeError, f"'{m.name_of(v.cls)}' object cannot be interpreted as an integer"
     )

@@ -51,15 +51,33 @@ class Subscripts:
 
     def index_of(self, key: Value) -> Any:
         """An index or slice of constants; None when `key` is no index."""
-        if type(key) is Const and isinstance(key.value, (int, slice)):
+        if type(key) is Const and isinstance(key.value, int):
             return key.value
         if type(key) is Host and key.cls in (int, bool):
             return self.specialise(key).value
         if type(key) is SliceObj:
-            return slice(*(self.index_of(item) if not self.is_none(item) else None for item in key.items))
+            return self.slice_of(*key.items)
+        if type(key) is Const and type(key.value) is slice:
+            return self.slice_of(Const(key.value.start), Const(key.value.stop), Const(key.value.step))
         if type(key) is Tensor:
             raise Break("tensor-to-python", "a tensor as an index")
         return None
+
+    def slice_of(self, start: Value, stop: Value, step: Value) -> slice:
+        """A slice of numbers, of a list or tuple."""
+        by = self.slice_index(step)  # asked first in CPython too
+        if by == 0:
+            self.throw(ValueError, "slice step cannot be zero")
+        return slice(self.slice_index(start), self.slice_index(stop), by)
+
+    def slice_index(self, bound: Value) -> int | None:
+        """A bound of a slice, as `_PyEval_SliceIndex` takes it."""
+        index = None if self.is_none(bound) else self.index_of(bound)
+        if isinstance(index, int) or self.is_none(bound):
+            return index
+        if type(self.lookup_type(bound.cls, "__index__")) is not type(MISSING):
+            raise Break("operator-unknown", f"a slice to {bound.cls.__name__}")
+        self.throw(TypeError, "slice indices must be integers or None or have an __index__ method")
 
     def sequence_item(self, v: Any, key: Value) -> Any:
         """An item or slice of a list or tuple."""

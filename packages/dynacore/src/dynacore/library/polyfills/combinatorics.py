@@ -7,6 +7,7 @@ in the same state is one that has been advanced as often: the pools are tuples, 
 from __future__ import annotations
 
 import itertools
+from operator import index
 
 from ..registry import polyfill
 from .support import at_capture
@@ -19,7 +20,8 @@ class Product:
     rebuild = "[it for it in [itertools.product(*{pools})] " + ADVANCED
 
     def __init__(self, *iterables, repeat=1):
-        if type(repeat) is not int or repeat < 0:
+        repeat = index(repeat)
+        if repeat < 0:
             product_refuses(repeat)
         pools = []
         for iterable in iterables if repeat else ():
@@ -84,10 +86,10 @@ class Combinations(Choices):
     rebuild = "[it for it in [itertools.combinations({pool}, {length})] " + ADVANCED
 
     def __init__(self, iterable, r):
+        self.length = index(r)
         self.pool = tuple(iterable)
-        if type(r) is not int or r < 0:
-            combinations_refuses(r)
-        self.length = r
+        if self.length < 0:
+            combinations_refuses(self.length)
         self.indices = None
         self.taken = 0
 
@@ -112,10 +114,10 @@ class CombinationsWithReplacement(Choices):
     rebuild = "[it for it in [itertools.combinations_with_replacement({pool}, {length})] " + ADVANCED
 
     def __init__(self, iterable, r):
+        self.length = index(r)
         self.pool = tuple(iterable)
-        if type(r) is not int or r < 0:
-            combinations_refuses(r)
-        self.length = r
+        if self.length < 0:
+            combinations_refuses(self.length)
         self.indices = None
         self.taken = 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from operator import index
 
@@ -264,11 +265,11 @@ class Group:
 @at_capture
 def islice_bounds(*bounds):
     """start, stop and step as itertools.islice takes them; raises as it does."""
+    with contextlib.suppress(Exception):  # islice says it in words of its own
+        bounds = [bound if bound is None else index(bound) for bound in bounds]  # asked once
     itertools.islice((), *bounds)
     bounds = slice(*bounds)
-    start = 0 if bounds.start is None else index(bounds.start)
-    stop = None if bounds.stop is None else index(bounds.stop)
-    return start, stop, 1 if bounds.step is None else index(bounds.step)
+    return bounds.start or 0, bounds.stop, 1 if bounds.step is None else bounds.step
 
 
 @polyfill(itertools.islice)
@@ -432,7 +433,8 @@ def tee_refuses(n):
 
 @polyfill(itertools.tee)
 def tee_(iterable, n=2, /):
-    if type(n) is not int or n < 0:
+    n = index(n)
+    if n < 0:
         tee_refuses(n)
     if n == 0:
         return ()
@@ -505,9 +507,9 @@ if hasattr(itertools, "batched"):
         rebuild = "itertools.batched({iterator}, {size})"
 
         def __init__(self, iterable, n):
-            if type(n) is not int or n < 1:
-                batched_refuses(n)
-            self.size = n
+            self.size = index(n)
+            if self.size < 1:
+                batched_refuses(self.size)
             self.iterator = iter(iterable)
 
         def __iter__(self):

@@ -232,6 +232,22 @@ def test_the_recompile_limit(graphs, caplog):
             strict(X, "b")
 
 
+def test_the_recompile_limit_names_the_size_that_the_program_decides_by(graphs, caplog):
+    def f(x):
+        for n in range(2, 12):
+            if x.shape[0] == n:
+                return x + n
+        return x
+
+    compiled = dynacore.compile(f, backend=graphs)
+    with dynacore.config.patch(recompile_limit=5):
+        for n in range(2, 12):
+            assert torch.equal(compiled(torch.ones(n)), f(torch.ones(n)))
+    (said,) = [record.getMessage() for record in caplog.records if "recompile limit" in record.getMessage()]
+    assert "`x.shape[0]` kept changing: " in said
+    assert "The program decides by it" in said
+
+
 def test_a_cut_at_every_instruction_changes_nothing(graphs):
     def f(x):
         total = [x * i for i in range(3)]

@@ -32,7 +32,7 @@ NUMBERS = st.one_of(st.integers(-9, 9), WORDS)
 def tree(steps, n):
     """Guards on so many arguments, all of them handed."""
     children = tuple(("arg", i, (), i, ()) for i in range(n))
-    return ("root", None, (("ints", (steps, tuple(range(n)))),), -1, children)
+    return ("root", None, (("ints", (Program(steps), tuple(range(n)))),), -1, children)
 
 
 def both(steps, objects):

@@ -15,7 +15,7 @@ SHOWN = 5
 REMEDIES = {
     "tensor": "Mark the dimension that changes with dynacore.mark_dynamic, or compile with dynamic=True.",
     "tensors": "Mark the dimension that changes with dynacore.mark_dynamic, or compile with dynamic=True.",
-    "ints": "Mark the dimension that changes with dynacore.mark_dynamic, or pass what varies as a tensor.",
+    "ints": "The program decides by it: pad to fewer sizes, or decide inside the graph, by torch.where on a tensor.",
     "eq": "Make the value constant, or pass what varies as a tensor.",
     "len": "Pass the items as one stacked tensor, or pad them to one length.",
     "keys": "Build the dict with the same keys in the same order.",
@@ -45,7 +45,8 @@ class Misses:
         worst = max(dict.fromkeys(paths), key=paths.count)
         misses = [miss for miss in self.all if miss.path == worst]
         last = misses[-1]
-        values = list(dict.fromkeys([misses[0].check.removeprefix("the value "), *(miss.seen for miss in misses)]))
+        first = [] if last.name == "ints" else [misses[0].check.removeprefix("the value ")]
+        values = list(dict.fromkeys([*first, *(miss.seen for miss in misses)]))
         more = [f"and {len(values) - SHOWN} more"] if len(values) > SHOWN else []
         lines = [f"`{worst}` kept changing: {', '.join([*values[:SHOWN], *more])}"]
         if last.where is not None:

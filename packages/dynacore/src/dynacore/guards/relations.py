@@ -31,9 +31,10 @@ WORD = 1 << 63
 
 
 class Program(tuple):
-    """The steps, and what they say in the program's own words."""
+    """The steps, and what they say in the program's own words: all of it, and the numbers that it is about."""
 
-    text: str
+    text: str = ""
+    names: str = ""
 
     def __repr__(self) -> str:
         return self.text
@@ -52,6 +53,7 @@ def program(condition: Value, outcome: Any) -> tuple[Program, list[Source]] | No
         return None
     made = Program(writer.steps)
     made.text = text
+    made.names = ", ".join(dict.fromkeys(map(str, writer.leaves)))
     return made, writer.leaves
 
 

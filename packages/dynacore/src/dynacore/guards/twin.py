@@ -377,7 +377,7 @@ class _Evaluation:
             case "ints":
                 loaded = [self.handed[index] for index in argument[1]]
                 holds = relation_holds(argument[0], loaded)
-                path, expected = "sizes", f"{argument[0]!r}"
+                path, expected = argument[0].names, f"{argument[0]!r}"
                 if not holds:
                     raise _Missed(path, expected, ", ".join(map(describe, loaded)), name)
             case _:

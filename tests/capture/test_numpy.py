@@ -37,11 +37,18 @@ def text(x):
     return f"{Settings.scale:.3f}", str(Settings.count), float(Settings.scale), Settings.count.item(), x + 1
 
 
+def slices(x):
+    n = Settings.count
+    y = torch.arange(12).view(n, 4)
+    y[:n, n:] = 0
+    return x[: n - 1], y[:n], y[: n - 1, n - 2 :: n - 1]
+
+
 def nan(x):
     return x * Settings.nothing
 
 
-PROGRAMS = (functions_of_numbers, reductions_of_shapes, arithmetic, comparisons, text, nan)
+PROGRAMS = (functions_of_numbers, reductions_of_shapes, arithmetic, comparisons, text, slices, nan)
 
 
 def parts(result):
@@ -56,6 +63,7 @@ def test_one_graph(function):
     for _ in range(2):
         assert repr(parts(compiled(x))) == repr(parts(function(x)))
     assert len(graphs) == 1
+    assert "np." not in graphs.modules[0].code  # there, NumPy has no name
 
 
 def test_another_number_is_noticed():

@@ -59,10 +59,20 @@ def open_floats() -> dict[str, dict[Any, str]]:
         "exponential_": {1: POSITIVE, "lambd": POSITIVE},
         "normal_": {1: FINITE, "mean": FINITE, 2: NOT_NEGATIVE, "std": NOT_NEGATIVE},
         "normal": {0: FINITE, "mean": FINITE, 1: NOT_NEGATIVE, "std": NOT_NEGATIVE},
+        "cauchy_": {1: FINITE, "median": FINITE, 2: POSITIVE, "sigma": POSITIVE},
+        "log_normal_": {1: FINITE, "mean": FINITE, 2: POSITIVE, "std": POSITIVE},
+        "geometric_": {1: PART, "p": PART},
     }
 
 
 OPEN_FLOATS = open_floats()
+#: two ends of a range, by place, name and default; any dtype has room for what lies between
+ENDS = "-3e4 <= {0} <= {1} <= 3e4"
+OPEN_RANGES = {
+    "uniform_": ((1, "from", 0.0), (2, "to", 1.0)),
+    "rrelu": ((1, "lower", 1 / 8), (2, "upper", 1 / 3)),
+    "rrelu_": ((1, "lower", 1 / 8), (2, "upper", 1 / 3)),
+}
 PASSED_AS_THEY_ARE = (*device_types(), type(None), type(Ellipsis))
 
 
@@ -133,8 +143,19 @@ class Arguments:
                 return value.example
         if value.cls is float and condition is not None and self.graph.m.meets(condition, [value]):
             return value.example
+        if value.cls is float and self.is_end(place):
+            return value.example
         constant = self.hosts[id(value)] = self.graph.m.specialise(value).value
         return constant
+
+    def is_end(self, place: int | str | None) -> bool:
+        """Whether the argument is one end of a range that may be any whose ends are in order."""
+        ends = []
+        for at, name, default in OPEN_RANGES.get(self.name, ()):
+            given = self.values[at] if at < len(self.values) else self.kwvalues.get(name)
+            ends.append(Const(default) if given is None else given)
+        named = [place in (at, name) for at, name, _ in OPEN_RANGES.get(self.name, ())]
+        return any(named) and all(map(self.graph.m.is_number, ends)) and self.graph.m.meets(ENDS, ends)
 
     @property
     def varying(self) -> bool:
@@ -190,7 +211,9 @@ def fingerprint(fake: torch.Tensor) -> tuple:
 
 
 def number(value: Any) -> Any:
-    """A constant as torch's argument parser takes it: NumPy's scalars as Python's."""
+    """A constant as torch's argument parser takes it: NumPy's scalars as Python's, in slices too."""
+    if type(value) is slice:
+        return slice(*map(number, (value.start, value.stop, value.step)))
     if type(value).__module__ == "numpy":
         return value.item()
     return value

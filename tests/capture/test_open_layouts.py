@@ -177,6 +177,8 @@ OPERATIONS = {
         torch.diagflat(x[0]),
         torch.block_diag(x[0], x[1]),
         torch.tril_indices(x.shape[1], x.shape[1]),
+        [torch.tril_indices(x.shape[1] + 2, x.shape[1] + 2, k) for k in (-1, 1)],
+        [torch.triu_indices(x.shape[1] + 2, x.shape[1] + 2, offset=k) for k in (-1, 0, 1)],
     ),
     "grids": lambda x: (
         torch.meshgrid(torch.arange(x.shape[0]), torch.arange(3), indexing="xy"),

@@ -213,7 +213,24 @@ RANDOM = {
     "channels": lambda x, p: (F.dropout1d(x.view(1, 4, 1), p), F.alpha_dropout(x, p, training=True)),
     "attention": lambda x, p: F.scaled_dot_product_attention(*(x.view(1, 1, 2, 2),) * 3, dropout_p=p),
     "drawn": lambda x, p: (torch.bernoulli(x, p=p), torch.normal(p, p, (3,)), x.clone().normal_(p, std=p)),
+    "between": lambda x, p: (x.clone().uniform_(-p, p), x.clone().uniform_(p), F.rrelu(x, p / 9, p, training=True)),
 }
+
+
+def test_ends_of_a_range_in_no_order(captures):
+    def program(x, low, high):
+        return x.clone().uniform_(low, to=high)
+
+    fast = compiled(program)
+    for i in range(6):
+        fast(X, -i / 2, i)
+    assert captures.new() == 2
+    for low, high in ((2.5, 1.5), (0.0, float("nan")), (-4e38, 4e38)):
+        with pytest.raises(RuntimeError) as plain:
+            program(X, low, high)
+        with pytest.raises(RuntimeError) as ours:
+            fast(X, low, high)
+        assert str(ours.value) == str(plain.value)
 
 
 @pytest.mark.parametrize("program", RANDOM.values(), ids=RANDOM)

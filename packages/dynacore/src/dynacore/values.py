@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import GeneratorType, TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from .sources import Source
 
@@ -185,18 +185,29 @@ class Obj(Value):
         return f"<{type(self).__name__} {self.cls.__name__} {'from ' + str(self.source) if self.source else 'made'}>"
 
 
+class Recipe(NamedTuple):
+    """How the entry makes a list or tuple of as many items as only it knows; it takes an expression's form."""
+
+    text: str
+    operands: tuple[Value, ...]
+    length: Value
+    items: Callable[[], list[Value]]
+    """Its items in the call that is captured, once somebody asks: no other number of them will do from then on."""
+
+
 class ListObj(Obj):
     """A list, or an instance of a subclass of list or deque; `items` is its whole contents.
 
-    A list from outside is read, and its length assumed, when somebody asks for its items (`loader`). Until then what
-    the program appends is in `tail`.
+    A list from outside is read, and its length assumed, when somebody asks for its items (`loader`), and so is one
+    made by a `recipe`. Until then what the program appends is in `tail`.
     """
 
-    __slots__ = ("contents", "loader", "maxlen", "shape", "tail")
+    __slots__ = ("contents", "loader", "maxlen", "recipe", "shape", "tail")
 
     def __init__(self, items: list[Value], cls: type = list, obj: Any = None, source: Source | None = None):
         super().__init__(cls, obj, source)
         self.contents = items
+        self.recipe: Recipe | None = None
         self.shape = 0  # of a deque: counts what its iterators notice
         self.maxlen: int | None = None  # of a deque that is made here
         self.loader: Callable[[], list[Value]] | None = None
@@ -218,6 +229,13 @@ class ListObj(Obj):
     def append(self, item: Value) -> None:
         """Put an item at the end."""
         (self.contents if self.loader is None else self.tail).append(item)
+
+
+def made_by(recipe: Recipe) -> ListObj:
+    """A list whose items nobody has asked for."""
+    made = ListObj([])
+    made.recipe, made.loader = recipe, recipe.items
+    return made
 
 
 class TupleObj(Obj):
@@ -389,13 +407,13 @@ class ItemsIter(Obj):
 
 
 class HostRange(Obj):
-    """A range of numbers that vary, or an iterator at its beginning: the loop over it isn't unrolled."""
+    """An iterator at the beginning of a range that varies: the loop over it isn't unrolled."""
 
-    __slots__ = ("bounds",)
+    __slots__ = ("range",)
 
-    def __init__(self, bounds: tuple[Value, ...], cls: type = range):
-        super().__init__(cls)
-        self.bounds = bounds
+    def __init__(self, range_: Host):
+        super().__init__(type(iter(range(0))))
+        self.range = range_
 
 
 class DictView(Obj):

@@ -520,12 +520,17 @@ def parts(value: Value) -> list[Value]:
     if isinstance(value, Obj) and not isinstance(value, (GenObj, SeqIter)):
         inner += [v for v in value.attrs.values() if v is not DELETED]
         inner += [v for v in (value.namespace, *(getattr(value, name, None) for name in PARTS)) if isinstance(v, Value)]
-        items = value.tail if isinstance(value, ListObj) and value.loader is not None else getattr(value, "items", ())
+        items = getattr(value, "items", ()) if getattr(value, "loader", None) is None else unread(value)
         if isinstance(value, DictObj):
             items = [v for entry in items.values() if entry is not DELETED for v in entry]
         inner += [v for v in (items.values() if isinstance(items, dict) else items) if isinstance(v, Value)]
         inner += [v for v in getattr(value, "closure", ()) if isinstance(v, Value)]
     return inner
+
+
+def unread(value: Any) -> list[Value]:
+    """What is known to be in a list whose items nobody has asked for."""
+    return [*value.tail, *(value.recipe.operands if value.recipe is not None else ())]
 
 
 PARTS = ("contents", "func", "self", "owner", "defaults", "kwdefaults", "cause", "context")

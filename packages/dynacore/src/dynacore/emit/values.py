@@ -165,7 +165,10 @@ class Rebuilder:
             return self.output(value)
         if value.call is not None:
             return f"h{value.call}"
-        return value.text.format(*(self.get(operand) for operand in value.operands))
+        if value.cls in (int, float, bool):
+            return value.text.format(*(self.get(operand) for operand in value.operands))
+        known = self.names.get(id(value))  # a program may ask whether two are one object
+        return known or self.assign(value, value.text.format(*(self.get(operand) for operand in value.operands)))
 
     def tensor(self, value: Tensor) -> str:
         """A tensor: an input, or an output of the graph."""
@@ -207,6 +210,10 @@ class Rebuilder:
     # -- containers ----------------------------------------------------------------------------------------------------
 
     def list_(self, v: ListObj) -> str:
+        if v.recipe is not None and v.loader is not None and not self.in_cycle(v):
+            text, operands, *_ = v.recipe
+            tail = f" + [{self.many(v.tail)}]" if v.tail else ""
+            return self.assign(v, text.format(*map(self.get, operands)) + tail)
         if v.cls is list and not self.in_cycle(v):
             return self.assign(v, f"[{self.many(v.items)}]")
         base = self.constant(base_layout(v.cls))
@@ -374,8 +381,7 @@ class Rebuilder:
         raise Break("iterate-unknown", v.cls.__name__)
 
     def host_range(self, v: HostRange) -> str:
-        text = f"range({self.many(v.bounds)})"
-        return self.assign(v, text if v.cls is range else f"iter({text})")
+        return self.assign(v, f"iter({self.get(v.range)})")
 
     def view(self, v: DictView) -> str:
         return self.assign(v, f"{self.get(v.owner)}.{v.what}()")

@@ -203,13 +203,6 @@ def cartesian_prod(*tensors: Shaped) -> Shape:
     return (product([x.shape[0] for x in tensors]), len(tensors))
 
 
-@shape("combinations")
-def combinations(x: Shaped, r: int = 2, with_replacement: bool = False) -> Shape:
-    if r != 2 or with_replacement:
-        raise Declined
-    return (x.shape[0] * (x.shape[0] - 1) // 2, 2)
-
-
 @shape("pdist")
 def pdist(x: Shaped, p: Any = 2.0) -> Shape:
     return (x.shape[0] * (x.shape[0] - 1) // 2,)
@@ -220,12 +213,28 @@ def vander(x: Shaped) -> Shape:
     return (*x.shape, x.shape[-1])
 
 
-@shape("tril_indices triu_indices")
+def below(n: Any, offset: Any) -> Any:
+    """How many places of a square matrix lie on a diagonal or below it."""
+    if offset > 0:
+        return n * n - below(n, -1 - offset)
+    rows = n + offset
+    return rows * (rows + 1) // 2 if rows > 0 else 0
+
+
+@shape("tril_indices")
 def tril_indices(row: Any, col: Any, offset: int = 0, **named: Any) -> Shape:
-    """Places in a square matrix on one side of the diagonal, which counts."""
-    if offset != 0 or row != col:
+    """Places in a square matrix on one side of a diagonal, which counts."""
+    if row != col:
         raise Declined
-    return (2, row * (row + 1) // 2)
+    return (2, below(row, offset))
+
+
+@shape("triu_indices")
+def triu_indices(row: Any, col: Any, offset: int = 0, **named: Any) -> Shape:
+    """The same of the other side."""
+    if row != col:
+        raise Declined
+    return (2, row * row - below(row, offset - 1))
 
 
 # -- new tensors ------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ RULE_MODULES = (
     "functions_rules",
     "numbers_rules",
     "text_rules",
+    "ranges_rules",
     "lists_rules",
     "deques_rules",
     "tuples_rules",

@@ -18,7 +18,6 @@ from ..values import (
     DictView,
     GenObj,
     Host,
-    HostRange,
     Known,
     ListObj,
     SeqIter,
@@ -42,7 +41,9 @@ def len_call(m: Any, obj: Value, /) -> Any:
     if type(method) is FunctionType and type(obj) is not Tensor:
         return m.push_python(objects.length, [m.const(method), obj], {})
     if type(obj) is Host:
-        return m.fold(len, [obj], {})
+        return m.call(m.known(method), [obj], {})
+    if type(obj) is ListObj and obj.recipe is not None and obj.loader is not None:
+        return m.binary("+", obj.recipe.length, m.const(len(obj.tail)), False)
     if method is m.lookup_type(object, "__len__"):
         m.throw(TypeError, f"object of type '{m.name_of(obj.cls)}' has no len()")
     if type(obj) is Tensor and obj.layout is not None:
@@ -106,17 +107,9 @@ def next_call(m: Any, iterator: Value, default: Value | None = None, /) -> Any:
     return item
 
 
-@rule(range)
-def range_call(m: Any, *bounds: Value) -> Value:
-    """A range; in a loop that breaks, one whose bounds have varied isn't taken at their present values."""
-    ints = len(bounds) in (1, 2) and all(m.is_number(v) and v.cls is int for v in bounds)
-    if m.open_loops and ints and any(map(m.has_varied, bounds)):
-        return HostRange(bounds)
-    return m.fold(range, list(bounds), {})
-
-
 @rule(reversed)
 def reversed_call(m: Any, sequence: Value, /) -> Any:
+    sequence = m.settle(sequence)
     method = m.special_method(sequence.cls, "__reversed__")
     is_ours = method is not None and type(method) is not FunctionType
     if type(sequence) is Const and is_ours and isinstance(sequence.value, (range, str, bytes)):
@@ -219,11 +212,16 @@ def extremum(m: Any, function: Any, polyfill: Any, values: tuple[Value, ...], op
     if not options and len(values) == 1 and (real := constants(m, values[0])):
         return folded(m, function, real)
     if not options and len(values) > 1 and all(map(m.is_number, values)):
-        if all(type(value) is Const for value in values):
-            return m.fold(function, list(values), {})
-        if len({value.cls for value in values}) == 1:
-            return reduce(partial(m.host_binary, function.__name__), values)
+        if len({value.cls for value in values}) == 1 or Host not in map(type, values):
+            return min_or_max(m, function, list(values))
     return m.push_python(polyfill, list(values), options)
+
+
+def min_or_max(m: Any, function: Any, values: list[Value]) -> Value:
+    """The smallest or the largest of numbers, of one type if one is open."""
+    if Host not in map(type, values):
+        return m.fold(function, values, {})
+    return reduce(partial(m.host_binary, function.__name__), values)
 
 
 @rule(sorted)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..reasons import Break
-from ..values import NONE, Const, ListObj, SeqIter, Value
+from ..values import NONE, Const, Host, ListObj, Recipe, SeqIter, Value, made_by
 from .arguments import as_index, asks, contains, find, listed, refuse
 from .folding import is_literal
 from .polyfills import constructors, functions
+from .ranges_rules import range_len
 from .registry import rule
 
 LONG = 100_000  # items of a repeated sequence that capture makes itself
@@ -30,6 +31,8 @@ def storage(self: Value) -> ListObj:
 def list_call(m: Any, iterable: Value | None = None, /) -> Any:
     if iterable is None:
         return ListObj([])
+    if type(iterable) is Host and iterable.cls is range:
+        return made_by(Recipe("list({})", (iterable,), range_len(m, iterable), lambda: m.iterate(iterable)))
     items = listed(m, iterable)
     if items is None:
         return m.push_python(constructors.list_of, [iterable], {})
@@ -251,7 +254,17 @@ def list_iadd(m: Any, self: Value, other: Value, /) -> Any:
 
 @rule(list.__mul__, list.__rmul__)
 def list_mul(m: Any, self: Value, times: Value, /) -> Value:
-    return ListObj(repeated(m, storage(self).items, times, "list"))
+    items = storage(self).items
+    if type(times) is Host and times.cls is int and items and m.meets(f"{{0}} <= {LONG // len(items)}", [times]):
+        return many(m, list(items), times)
+    return ListObj(repeated(m, items, times, "list"))
+
+
+def many(m: Any, items: list[Value], times: Host) -> ListObj:
+    """A list that repeats items as often as only the entry knows."""
+    text = f"[{', '.join(['{}'] * len(items))}] * {{}}"
+    length = m.binary("*", Const(len(items)), m.host_binary("max", Const(0), times), False)
+    return made_by(Recipe(text, (*items, times), length, lambda: repeated(m, items, times, "list")))
 
 
 @rule(list.__imul__)

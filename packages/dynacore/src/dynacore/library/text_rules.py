@@ -211,9 +211,11 @@ def object_format(m: Any, self: Value, spec: Value, /) -> Any:
 
 
 def filled_in(m: Any, written: str, function: Any, template: Value, *values: Value, **named: Value) -> Value | None:
-    """A template with open numbers in it, which the entry fills in; None where there are none, or something else is."""
+    """A template with open numbers and texts in it, which the entry fills in; None where there are none, or others."""
     operands = (template, *values, *named.values())
-    if Host not in map(type, operands) or not all(type(v) is Const or m.is_number(v) for v in operands):
+    if Host not in map(type, operands):
+        return None
+    if not all(type(v) is Const or type(v) is Host and v.cls is str or m.is_number(v) for v in operands):
         return None
     try:
         given = {name: m.example_of(value) for name, value in named.items()}

@@ -175,6 +175,9 @@ class Compare:
         ):
             with self.entered(a, b):
                 return self.equal_sequences(a, b)
+        if type(a) is type(b) is DictObj and a.cls is b.cls is dict:
+            with self.entered(a, b):
+                return self.equal_dicts(a, b)
         if type(a) is Const or type(b) is Const:
             return self.equal_constant(a, b)
         if type(a) is Known and type(b) is Known and self.by_identity(a) and self.by_identity(b):
@@ -224,6 +227,23 @@ class Compare:
             if x is y:
                 continue
             if type(x) is Tensor or type(y) is Tensor:
+                return None
+            same = self.equal(x, y)
+            if not same:
+                return same
+        return True
+
+    def equal_dicts(self, a: DictObj, b: DictObj) -> bool | None:
+        """`==` of two dicts, as C looks each key of the first one up in the other."""
+        if self.d_len(a) != self.d_len(b):
+            return False
+        for key, x in self.d_items(a):
+            y = self.d_get(b, key)
+            if y is None:
+                return False
+            if x is y:
+                continue
+            if type(x) is Tensor or type(y) is Tensor or is_nan(x):
                 return None
             same = self.equal(x, y)
             if not same:
@@ -280,6 +300,11 @@ class Compare:
         unhashable = self.named_like(v.cls, __hash__=None)
         refuse(self, use, unhashable if whole is None else (unhashable,))
         raise AssertionError("it refuses")
+
+
+def is_nan(v: Value) -> bool:
+    """Whether the value is a NaN, which containers take for equal to itself alone."""
+    return type(v) is Const and type(v.value) is float and v.value != v.value
 
 
 def not_equal_in_python(a, b, /):

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ..reasons import Break
-from ..values import DELETED, Const, DictObj, Host, Known, TupleObj, Value
+from ..values import DELETED, TEXT_OF, Const, DictObj, Host, Known, TupleObj, Value
 from .operators import PLAIN
 
 #: tuples that are compared and hashed as such
@@ -21,7 +21,7 @@ MOST_COMPARED = 32
 class Dicts:
     """The storage of `DictObj`; methods of dict and of its subclasses are rules on top of it."""
 
-    open_keys = False  # whether a dict has open ints among its keys
+    open_keys = False  # whether a dict has open keys: ints, or texts with such in them
 
     def d_get(self, d: DictObj, key: Value) -> Value | None:
         """The value at `key`, or None."""
@@ -29,7 +29,7 @@ class Dicts:
 
     def d_get_str(self, d: DictObj, name: str) -> Value | None:
         """The value at a string key."""
-        return self.d_get_key(d, name)
+        return self.d_get(d, Const(name)) if self.open_keys else self.d_get_key(d, name)
 
     def d_get_key(self, d: DictObj, key: Any) -> Value | None:
         """The value at a key as `key_of` gives it."""
@@ -43,8 +43,8 @@ class Dicts:
     def d_key(self, d: DictObj, key: Value, more: Iterable[tuple[Any, Value]] = ()) -> Any:
         """What stands for `key` in a dict that has `more` keys, too.
 
-        An open int, or a tuple with one, stays open: it is compared with each key that there is, and is a key of its
-        own if it equals none of them.
+        An open int, a text with one in it, or a tuple of them stays open: it is compared with each key that there is,
+        and is a key of its own if it equals none of them.
         """
         opened = self.is_open_key(key)
         if not opened and not self.open_keys:
@@ -62,6 +62,8 @@ class Dicts:
 
     def d_compares(self, d: DictObj, key: Value) -> bool:
         """Whether a key with open ints may be compared with those of a dict."""
+        if d.source is not None and contains_text(key):  # which is compared in Python, in each call
+            return False
         if not d.complete:
             if len(d.obj) > MOST_COMPARED or dict.__contains__(d.obj, self.example_key(key)):
                 return False
@@ -69,9 +71,11 @@ class Dicts:
         return len(d.items) <= MOST_COMPARED and all(is_plain_key(known) for known, _ in d.items.values())
 
     def is_open_key(self, key: Value) -> bool:
-        """Whether a key is an open int, or a tuple with one."""
+        """Whether a key is an open int, a text with one in it, or a tuple with one of these."""
         if type(key) is TupleObj and key.cls in TUPLES:
             return any(map(self.is_open_key, key.items))
+        if type(key) is Host and key.cls is str:
+            return key.guardable
         return type(key) is Host and key.cls is int and type(self.settled(key)) is Host
 
     def same_key(self, a: Value, b: Value) -> bool:
@@ -81,7 +85,9 @@ class Dicts:
             return len(mine) == len(others) and all(map(self.same_key, mine, others))
         if self.is_number(a) and self.is_number(b):
             return self.decide_if_open(self.compare("==", a, b))
-        return type(a) is type(b) is Const and a.value == b.value
+        if a.cls is b.cls is str and a is not b and Host in (type(a), type(b)):
+            return self.decide(Host(self.example_of(a) == self.example_of(b), None, TEXT_OF["=="], (a, b)))
+        return a is b or type(a) is type(b) is Const and a.value == b.value
 
     def example_key(self, key: Value) -> Any:
         """A key as it is in this call."""
@@ -227,7 +233,15 @@ def is_plain_key(key: Value) -> bool:
     parts = parts_of(key)
     if parts is not None:
         return key.cls in TUPLES and all(map(is_plain_key, parts))
-    return type(key) is Host and key.cls is int or type(key) is Const and key.cls in PLAIN and key.value == key.value
+    if type(key) is Host:
+        return key.cls in (int, str)
+    return type(key) is Const and key.cls in PLAIN and key.value == key.value
+
+
+def contains_text(key: Value) -> bool:
+    """Whether a key is an open text, or a tuple with one."""
+    parts = parts_of(key)
+    return type(key) is Host and key.cls is str if parts is None else any(map(contains_text, parts))
 
 
 class KeyList(tuple):

@@ -52,8 +52,10 @@ class Iteration:
             return v
         if kind is Tensor:
             return self.tensor_iter(v)
-        if kind is HostRange:
-            return HostRange(v.bounds, RANGE_ITERATOR)
+        if kind is Host and v.cls in (range, str, bytes):
+            if self.open_loops and v.cls is range and any(map(self.has_varied, v.operands)):
+                return HostRange(v)
+            return self.constant_iter(self.specialise(v))
         method = self.special_method(v.cls, "__iter__")
         if method is None:
             self.throw(TypeError, f"'{self.name_of(v.cls)}' object is not iterable")

@@ -66,6 +66,9 @@ INPLACE = {
 }
 INPLACE["&"], INPLACE["|"] = operator.iand, operator.ior
 
+LONGEST = 1_000_000
+"""How long a text may be that an entry makes by repeating one."""
+
 #: types on which C operators are pure
 PLAIN = (int, float, bool, str, bytes, complex, type(None))
 
@@ -83,6 +86,10 @@ class Operators:
             return self.host_binary(symbol, a, b)
         if symbol == "+" and a.cls is b.cls is str and Host in (type(a), type(b)):
             return self.host(TEXT_OF["+"], (a, b), self.example_of(a) + self.example_of(b))
+        if symbol == "*" and type(a) is Host and type(b) is ListObj and b.cls is list:
+            a, b = b, a
+        if symbol == "*" and {type(a), type(b)} == {Const, Host} and (repeated := self.repeated_text(a, b)) is not None:
+            return repeated
         for operand in (a, b):
             if type(operand) is Opaque:
                 raise Break(*operand.why)
@@ -92,6 +99,16 @@ class Operators:
             if method is not MISSING:
                 return self.inplace_method(method, symbol, a, b)
         return self.binary_methods(symbol, f"__{name}__", f"__r{name}__", a, b)
+
+    def repeated_text(self, a: Value, b: Value) -> Value | None:
+        """A text or bytes times an open int; None where that isn't what these are, or it may be too long to make."""
+        text, times = (a, b) if type(a) is Const else (b, a)
+        if text.cls not in (str, bytes) or times.cls is not int:
+            return None
+        pieces = self.example_of(text)
+        if not self.meets(f"{{0}} <= {LONGEST // max(len(pieces), 1)}", [times]):
+            return None
+        return self.host(TEXT_OF["*"], (a, b), pieces * self.example_of(times))
 
     def tensor_binary(self, symbol: str, a: Value, b: Value, inplace: bool) -> Any:
         """An operator with a tensor: a node of the graph, unless the other operand's class takes it over."""

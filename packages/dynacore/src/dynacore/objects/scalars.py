@@ -277,6 +277,10 @@ class Scalars:
 
     def specialise(self, value: Host) -> Const:
         """Take an open scalar at its present value."""
+        if value.cls is range or value.cls in (str, bytes) and value.symbol == "*":
+            for operand in value.operands:
+                self.settle(operand)
+            return Const(value.example)
         if value.cls is int:
             now = self.settled(value)
             if type(now) is Const:

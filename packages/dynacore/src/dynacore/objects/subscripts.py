@@ -185,7 +185,7 @@ class Subscripts:
             return self.sequence_contains(v.items, item)
         if type(v) is Const and type(item) is Host and v.cls in (tuple, frozenset):
             return self.sequence_contains(list(map(self.const, v.value)), item)
-        if type(v) is Const and method is not MISSING:
+        if type(v) is Const and method is not MISSING and v.cls is not range:
             return self.truth(self.fold(operator.contains, [v, self.settle(item)], {}))
         if type(v) is Tensor:
             raise Break("tensor-truth", "in a tensor")

@@ -236,6 +236,41 @@ def test_weak_root():
     assert both(tree, 1, []) is None
 
 
+def weakly(name, key):
+    """The ways to ask about a key that isn't kept."""
+    ask = {"weak_key": node("arg", 0, node("weak_key", weakref.ref(key), handed=0))}
+    argument = (1, weakref.ref(key)) if name == "keys_weak" else weakref.ref(key)
+    return root(ask.get(name) or node("arg", 0, checks=((name, argument),), handed=0))
+
+
+@pytest.mark.parametrize("name", ["weak_key", "is_weak", "lacks_weak", "keys_weak"])
+def test_weakly_held_keys(name):
+    key, other = Derived(), Derived()
+    good = {"weak_key": [{key: 1}], "is_weak": [key], "lacks_weak": [{}, {other: 1}], "keys_weak": [{1: 0, key: 2}]}
+    bad = {
+        "weak_key": [{}, {other: 1}, [], OrderedDict()],
+        "is_weak": [other, weakref.ref(key), None],
+        "lacks_weak": [{key: 1}, [], liar],
+        "keys_weak": [{key: 2, 1: 0}, {1: 0, other: 2}, {1: 0}, [], OrderedDict({1: 0, key: 2})],
+    }
+    tree = weakly(name, key)
+    guards = C.Guards(tree, 1)
+    for holds, objects in ((True, good[name]), (False, bad[name])):
+        for obj in objects:
+            assert (both(tree, 1, [obj]) is not None) is holds
+            assert [guards.check([obj]) is not None for _ in range(3)] == [holds] * 3
+    died = weakref.ref(key)
+    good.clear()
+    bad.clear()
+    del key, obj, objects
+    assert died() is None
+    for obj in ({}, {other: 1}, {1: 0, other: 2}, {1: 0, None: 1}, None):
+        assert both(tree, 1, [obj]) is None
+    for malformed in (other, None):
+        with pytest.raises(ValueError, match="weakref"):
+            C.Guards(root(node("arg", 0, checks=(("is_weak", malformed),))), 0)
+
+
 def test_state_may_be_short():
     assert both(root(node("arg", 3)), 0, [1, 2]) is None
 

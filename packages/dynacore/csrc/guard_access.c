@@ -2,12 +2,22 @@
 #include "cpython.h"
 #include "guards.h"
 
-static PyObject *
-access_weak(const Node *node, Walk *walk)
+PyObject *
+guard_referent(PyObject *weakref, Walk *walk)
 {
-    PyObject *referent = cpython_weak_referent(node->key);
+    PyObject *referent = cpython_weak_referent(weakref);
     walk->dead |= referent == NULL;
     return referent;
+}
+
+static PyObject *
+access_weak_key(const Node *node, PyObject *parent, Walk *walk)
+{
+    PyObject *key = guard_referent(node->key, walk);
+    PyObject *value = key != NULL && PyDict_Check(parent) ? PyDict_GetItemWithError(parent, key) : NULL;
+    Py_XINCREF(value);
+    Py_XDECREF(key);
+    return value;
 }
 
 static PyObject *
@@ -62,13 +72,15 @@ node_access(const Node *node, PyObject *parent, Walk *walk)
     case ACCESS_CONST:
         return Py_NewRef(node->key);
     case ACCESS_WEAK:
-        return access_weak(node, walk);
+        return guard_referent(node->key, walk);
     case ACCESS_ATTR:
         return PyObject_GetAttr(parent, node->key);
     case ACCESS_DICT:
         return access_dict(parent);
     case ACCESS_KEY:
         return access_key(node, parent);
+    case ACCESS_WEAK_KEY:
+        return access_weak_key(node, parent, walk);
     case ACCESS_ITEM:
         return access_item(node, parent);
     case ACCESS_TYPE:

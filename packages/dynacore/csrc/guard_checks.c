@@ -133,6 +133,41 @@ same_key(PyObject *left, PyObject *right)
     return left == right || (is_constant(left) && constants_equal(left, right));
 }
 
+static int
+is_referent(PyObject *weakref, PyObject *object, Walk *walk)
+{
+    PyObject *referent = guard_referent(weakref, walk);
+    Py_XDECREF(referent);
+    return referent == object;
+}
+
+static int
+lacks_referent(PyObject *object, PyObject *weakref, Walk *walk)
+{
+    PyObject *key = guard_referent(weakref, walk);
+    int lacks = key != NULL && PyDict_Check(object) && PyDict_Contains(object, key) == 0;
+    Py_XDECREF(key);
+    return lacks;
+}
+
+/* As has_keys; keys may be weakrefs that stand for what they refer to. */
+static int
+has_weak_keys(PyObject *object, PyObject *keys, Walk *walk)
+{
+    if (!PyDict_Check(object) || PyODict_Check(object) || PyDict_GET_SIZE(object) != PyTuple_GET_SIZE(keys)) {
+        return 0;
+    }
+    Py_ssize_t position = 0;
+    PyObject *key, *value;
+    for (Py_ssize_t i = 0; PyDict_Next(object, &position, &key, &value); i++) {
+        PyObject *expected = PyTuple_GET_ITEM(keys, i);
+        if (PyWeakref_CheckRefExact(expected) ? !is_referent(expected, key, walk) : !same_key(expected, key)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 /* An OrderedDict keeps its order apart from the dict that it is. */
 static int
 has_ordered_keys(PyObject *object, PyObject *keys)
@@ -238,6 +273,12 @@ check_holds(const Check *check, PyObject *object, Walk *walk)
             Py_XSETREF(walk->found[check->second], Py_NewRef(object));
         }
         return 1;
+    case CHECK_IS_WEAK:
+        return is_referent(check->value, object, walk);
+    case CHECK_LACKS_WEAK:
+        return lacks_referent(object, check->value, walk);
+    case CHECK_KEYS_WEAK:
+        return has_weak_keys(object, check->value, walk);
     case CHECK_TRUE: {
         PyObject *answer = PyObject_CallOneArg(check->value, object);
         int truth = answer != NULL ? PyObject_IsTrue(answer) : -1;

@@ -20,6 +20,7 @@ static const Spec ACCESSORS[] = {
     {"key", ACCESS_KEY, ARG_OBJECT, 0},     {"item", ACCESS_ITEM, ARG_INDEX, 0},     {"type", ACCESS_TYPE, ARG_NONE, 0},
     {"mro", ACCESS_MRO, ARG_NAME, 0},       {"cell", ACCESS_CELL, ARG_NONE, 0},      {"func", ACCESS_FUNC, ARG_FIELD, 0},
     {"method", ACCESS_METHOD, ARG_FIELD, 0}, {"slot", ACCESS_SLOT, ARG_NAME, 0},     {"call", ACCESS_CALL, ARG_OBJECT, 1},
+    {"weak_key", ACCESS_WEAK_KEY, ARG_WEAK, 0},
     {NULL, 0, ARG_NONE, 0},
 };
 
@@ -37,6 +38,9 @@ static const Spec CHECKS[] = {
     {"mro_lacks", CHECK_MRO_LACKS, ARG_NAME, 0},
     {"func_code", CHECK_FUNC_CODE, ARG_OBJECT, 0},
     {"unbound_cell", CHECK_UNBOUND_CELL, ARG_NONE, 0},
+    {"is_weak", CHECK_IS_WEAK, ARG_WEAK, 0},
+    {"lacks_weak", CHECK_LACKS_WEAK, ARG_WEAK, 0},
+    {"keys_weak", CHECK_KEYS_WEAK, ARG_TUPLE, 0},
     {"true", CHECK_TRUE, ARG_OBJECT, 1},
     {"shape", CHECK_SHAPE, ARG_TUPLE, 0},
     {"tensor", CHECK_TENSOR, ARG_INDEX, 0},
@@ -238,6 +242,11 @@ parse_check_argument(Parser *parser, const Spec *spec, PyObject *argument, Check
     case ARG_TYPE:
         if (!PyType_Check(argument)) {
             return malformed("a type is needed", argument);
+        }
+        break;
+    case ARG_WEAK:
+        if (!PyWeakref_CheckRefExact(argument)) {
+            return malformed("a weakref is needed", argument);
         }
         break;
     default:

@@ -22,6 +22,7 @@ typedef enum {
     ACCESS_ATTR,
     ACCESS_DICT,
     ACCESS_KEY,
+    ACCESS_WEAK_KEY,
     ACCESS_ITEM,
     ACCESS_TYPE,
     ACCESS_MRO,
@@ -46,6 +47,9 @@ typedef enum {
     CHECK_MRO_LACKS,
     CHECK_FUNC_CODE,
     CHECK_UNBOUND_CELL,
+    CHECK_IS_WEAK,
+    CHECK_LACKS_WEAK,
+    CHECK_KEYS_WEAK,
     CHECK_TRUE,
     CHECK_SHAPE,
     CHECK_TENSOR,
@@ -134,6 +138,9 @@ GuardsResult guards_evaluate(Guards *guards, const State *state, PyObject **foun
 
 /* guard_tree.c: `object` and everything below it. */
 int node_holds(Node *node, PyObject *object, Walk *walk);
+
+/* guard_access.c: what a weakref refers to, a new reference; NULL, and the walk is told, when it is gone. */
+PyObject *guard_referent(PyObject *weakref, Walk *walk);
 
 /* guard_access.c: the object that `node` leads to from `parent`, a new reference; NULL (maybe with an exception): a miss. */
 PyObject *node_access(const Node *node, PyObject *parent, Walk *walk);

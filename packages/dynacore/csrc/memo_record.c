@@ -227,6 +227,10 @@ is_arbitrary(const Check *check)
     case CHECK_TRUE:
     case CHECK_SHAPE:
         return 1;
+    case CHECK_IS_WEAK: /* nothing keeps the object: another may come to its address */
+    case CHECK_LACKS_WEAK:
+    case CHECK_KEYS_WEAK:
+        return 1;
     case CHECK_EQ:
     case CHECK_HAS:
     case CHECK_LACKS:
@@ -367,6 +371,7 @@ is_rememberable(const Recorder *recorder, const Node *child, PyObject *parent)
     switch (child->access) {
     case ACCESS_ATTR:
     case ACCESS_CALL:
+    case ACCESS_WEAK_KEY:
         return 0;
     case ACCESS_SLOT:
         return child->drift < DRIFTS && memo_slot_field(parent, child->key) != NULL;

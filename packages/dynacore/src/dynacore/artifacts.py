@@ -61,8 +61,8 @@ class Artifact:
 def identities(tree: tuple) -> list[Any]:
     """The objects that a guard tree refers to."""
     accessor, key, checks, _handed, children = tree
-    found = [key] if accessor == "const" and type(key) is not This else []
-    found += [argument for name, argument in checks if name in ("is", "func_code", "type")]
+    found = [key] if accessor in ("const", "weak", "weak_key") and type(key) is not This else []
+    found += [argument for name, argument in checks if name in ("is", "func_code", "type", "is_weak", "lacks_weak")]
     found += [cls for name, argument in checks if name == "mro_eq" for cls in argument]
     return found + [obj for child in children for obj in identities(child)]
 

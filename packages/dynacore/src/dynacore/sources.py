@@ -7,7 +7,9 @@ sources *is* the guard tree (`guards.plan` only lays it out).
 
 from __future__ import annotations
 
-from types import MethodDescriptorType
+import enum
+import functools
+from types import MethodDescriptorType, ModuleType
 from typing import Any
 
 
@@ -27,6 +29,8 @@ class Handed(tuple):
 
 
 HEAP_TYPE = 1 << 9
+KEPT = (type, ModuleType, enum.Enum, functools.partial, This)
+"""Instances of these live as long as code does, or are code."""
 
 
 def name_of(obj: Any) -> str | None:
@@ -35,6 +39,12 @@ def name_of(obj: Any) -> str | None:
     if kind.__flags__ & HEAP_TYPE and not issubclass(kind, (type, This)):
         return None
     return getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None)
+
+
+def droppable(obj: Any) -> bool:
+    """Whether a program may drop the object while its code lives on: an instance of a class, or a tensor."""
+    kind = type(obj)
+    return bool(kind.__flags__ & HEAP_TYPE and kind.__weakrefoffset__) and not issubclass(kind, KEPT)
 
 
 class Source:

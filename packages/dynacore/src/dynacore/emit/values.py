@@ -19,7 +19,7 @@ from ..library.registry import STANDS_FOR
 from ..library.stand_ins import MODULES, expression, real_object
 from ..objects.wrapping import base_layout
 from ..reasons import Break
-from ..sources import Source, This
+from ..sources import Source, This, droppable
 from ..values import (
     DELETED,
     IN_GRAPH,
@@ -153,7 +153,9 @@ class Rebuilder:
     def known(self, value: Known) -> str:
         """A real object: handed where it may differ from call to call."""
         source = value.source
-        if source is None or source.accessor == "const" or "is" in {name for name, _ in source.checks.values()}:
+        if source is None or source.accessor == "const":
+            return self.constant(value.obj)
+        if "is" in {name for name, _ in source.checks.values()} and not droppable(value.obj):
             return self.constant(value.obj)
         return self.hand(source)
 

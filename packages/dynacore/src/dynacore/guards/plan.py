@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,7 @@ import torch
 
 from ..graph.meta import TensorSpec
 from ..graph.state import torch_state_checks
-from ..sources import Source, This
+from ..sources import Source, This, droppable
 from ..torch_api import tensor_checker
 from ..torch_types import is_plain
 from ..values import Host, Value
@@ -36,6 +37,60 @@ def bound(tree: tuple, function: Any) -> tuple:
     return (*head, tuple(("const", function, *c[2:]) if type(c[1]) is This else c for c in children))
 
 
+class WeakTuple:
+    """A tuple that is a key of dicts, with objects in it that aren't kept."""
+
+    def __init__(self, key: tuple[Any, ...]):
+        self.parts = [(weakref.ref(part), True) if droppable(part) else (part, False) for part in key]
+
+    def key(self) -> tuple[Any, ...]:
+        """The tuple; one that no dict has once an object in it is gone."""
+        found = [part() if weakly else part for part, weakly in self.parts]
+        gone = any(weakly and part is None for part, (_, weakly) in zip(found, self.parts, strict=True))
+        return (self,) if gone else tuple(found)
+
+    def item(self, d: Any) -> Any:
+        """What a dict has there; KeyError, which is a miss, where it has nothing."""
+        if not self.is_in(d):
+            raise KeyError
+        return dict.__getitem__(d, self.key())
+
+    def is_in(self, d: Any) -> bool:
+        """Whether a dict has it."""
+        return dict.__contains__(d, self.key())
+
+    def is_missing(self, d: Any) -> bool:
+        """Whether a dict doesn't have it."""
+        return not self.is_in(d)
+
+
+def refers(key: Any) -> bool:
+    """Whether a tuple has objects in it that the program may drop."""
+    return type(key) is tuple and any(map(droppable, key))
+
+
+def reached(source: Source) -> tuple[str, Any]:
+    """A node's accessor and key; an object that the program may drop is held weakly."""
+    if source.accessor == "key" and droppable(source.key):
+        return "weak_key", weakref.ref(source.key)
+    if source.accessor == "key" and refers(source.key):
+        return "call", WeakTuple(source.key).item
+    return source.accessor, source.key
+
+
+def held_weakly(source: Source, name: str, argument: Any) -> tuple[str, Any]:
+    """A check; what the program may drop isn't kept by it. What hangs below a constant lives as that does."""
+    if name == "keys" and argument and not any(type(key) is weakref.ref for key in argument):
+        keys = tuple([weakref.ref(key) if droppable(key) else key for key in argument])
+        if any(type(key) is weakref.ref for key in keys):
+            return "keys_weak", keys
+    elif name == "lacks" and droppable(argument) or name == "is" and droppable(argument) and not source.rooted:
+        return f"{name}_weak", weakref.ref(argument)
+    elif name in ("has", "lacks") and refers(argument):
+        return "true", WeakTuple(argument).is_in if name == "has" else WeakTuple(argument).is_missing
+    return name, argument
+
+
 class Place:
     """Where something was found, to look there again at a miss."""
 
@@ -46,10 +101,10 @@ class Place:
         self.where = source.where
         self.path = str(source)
         self.expected = expected
-        chain: tuple = (source.accessor, source.key, (), 0, ())
+        chain: tuple = (*reached(source), (), 0, ())
         node = source.parent
         while node is not None:
-            chain = (node.accessor, node.key, (), -1, (chain,))
+            chain = (*reached(node), (), -1, (chain,))
             node = node.parent
         self.chain = chain
 
@@ -206,12 +261,14 @@ class Plan:
                 checks.append(("tensor", len(self.tensors)))
                 self.tensors.append(argument)
                 self.facts.tensors.append(Place(source, argument))
+            elif name == "has" and droppable(argument):
+                children = (*children, ("weak_key", weakref.ref(argument), (), -1, ()))
             else:
-                checks.append((name, argument))
+                checks.append(held_weakly(source, name, argument))
         handed = self.index.get(id(source), -1)
         if not children and not checks and handed < 0:
             return None
-        node = (source.accessor, source.key, tuple(checks), handed, children)
+        node = (*reached(source), tuple(checks), handed, children)
         if checks and source.where is not None:
             self.facts.lines[id(node)] = source.where
         return node

@@ -1,6 +1,7 @@
 """The guard tree in plain Python: the oracle of the C walk, and the one that can say why an entry missed."""
 
 import struct
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -105,6 +106,10 @@ def _dict_item(obj: Any, key: Any) -> Any:
     return dict.get(obj, key, _ABSENT) if _has_base(obj, dict) else _ABSENT
 
 
+def _weak_item(obj: Any, key: Any) -> Any:
+    return _ABSENT if key() is None else _dict_item(obj, key())
+
+
 def _sequence_item(obj: Any, index: int) -> Any:
     for base in (list, tuple):
         if _has_base(obj, base) and index < base.__len__(obj):
@@ -131,6 +136,7 @@ _STEPS: dict[str, Callable[[Any, Any], Any]] = {
     "attr": getattr,
     "dict": lambda obj, _: _dict_of(obj),
     "key": _dict_item,
+    "weak_key": _weak_item,
     "item": _sequence_item,
     "type": lambda obj, _: type(obj),
     "mro": lambda obj, name: look_up_in_mro(obj, name) if _has_base(obj, type) else _ABSENT,
@@ -158,6 +164,15 @@ def _keys(obj: Any) -> list[Any] | None:
 def _same_keys(obj: Any, keys: tuple[Any, ...]) -> bool:
     found = _keys(obj)
     return found is not None and len(found) == len(keys) and all(map(_same_key, keys, found))
+
+
+def _same_weak_keys(obj: Any, keys: tuple[Any, ...]) -> bool:
+    return not _has_base(obj, OrderedDict) and _same_keys(obj, tuple(map(referent, keys)))
+
+
+def referent(key: Any) -> Any:
+    """What a weakref stands for; itself, if it is something else, or what nothing is if that is gone."""
+    return key if type(key) is not weakref.ref else _ABSENT if key() is None else key()
 
 
 def _same_key(expected: Any, found: Any) -> bool:
@@ -192,6 +207,9 @@ _CHECKS: dict[str, Callable[[Any, Any], Any]] = {
     "mro_lacks": lambda obj, name: _has_base(obj, type) and look_up_in_mro(obj, name) is _ABSENT,
     "func_code": lambda obj, code: type(obj) is FunctionType and obj.__code__ is code,
     "unbound_cell": _is_unbound_cell,
+    "is_weak": lambda obj, key: obj is not None and obj is key(),
+    "lacks_weak": lambda obj, key: key() is not None and _CHECKS["lacks"](obj, key()),
+    "keys_weak": _same_weak_keys,
     "true": lambda obj, predicate: predicate(obj),
     "shape": _has_sizes,
     "tensor": lambda obj, _: True,
@@ -200,6 +218,7 @@ _CHECKS: dict[str, Callable[[Any, Any], Any]] = {
 
 def describe(value: object) -> str:
     """A short text that names an object: constants by value, functions and classes by name, others by type."""
+    value = referent(value)
     if is_constant(value):
         return _shorten(repr(value))
     name = name_of(value)
@@ -219,7 +238,7 @@ def step_text(path: str, accessor: str, key: Any) -> str:
             return f"{path}.{key}"
         case "dict":
             return f"{path}.__dict__"
-        case "key":
+        case "key" | "weak_key":
             return f"{path}[{describe(key)}]"
         case "item":
             return f"{path}[{key}]"
@@ -236,7 +255,7 @@ def step_text(path: str, accessor: str, key: Any) -> str:
 
 def _check_text(name: str, argument: Any) -> str:
     match name:
-        case "is":
+        case "is" | "is_weak":
             return f"the object {describe(argument)}"
         case "is_not":
             return f"another object than {describe(argument)}"
@@ -246,11 +265,11 @@ def _check_text(name: str, argument: Any) -> str:
             return f"the value {describe(argument)}"
         case "len":
             return f"length {argument}"
-        case "keys":
+        case "keys" | "keys_weak":
             return f"the keys {_names(argument)}"
         case "has":
             return f"the key {describe(argument)}"
-        case "lacks":
+        case "lacks" | "lacks_weak":
             return f"no key {describe(argument)}"
         case "mro_eq":
             return f"the classes {_names(argument)}"
@@ -281,7 +300,7 @@ def _seen_text(name: str, argument: Any, obj: Any) -> str:
             return _type_text(obj)
         case "len":
             return f"length {length}" if (length := _length(obj)) is not None else _type_text(obj)
-        case "keys":
+        case "keys" | "keys_weak":
             found = _keys(obj)
             return _type_text(obj) if found is None else f"the keys {_names(found)}"
         case "mro_eq":

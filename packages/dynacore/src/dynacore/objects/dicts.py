@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any
+from weakref import ref
 
 import torch
 
 from ..reasons import Break
+from ..sources import droppable
 from ..values import DELETED, TEXT_OF, Const, DictObj, Host, Known, TupleObj, Value
 from .operators import PLAIN
 
@@ -187,6 +189,8 @@ class Dicts:
         known = self.seen.get(id(key))
         if known is not None:
             return known
+        if droppable(key):  # another way may lead to it, too
+            return self.wrap(key, self.root.child("weak", ref(key)))
         value = self.const(key)
         if type(value) is Known and value.source is None:
             value.source = self.root.child("const", key)

@@ -67,3 +67,33 @@ def test_each_mode_is_guarded_alone(pair, warm):
     for around in PAIRS[pair]:
         assert result(compiled, around, x) == result(program, around, x)
     assert stats.counters["entries"] == before
+
+
+TRANSFORMS = {
+    "vmap": lambda function, x: torch.vmap(lambda y: function(x) + y)(x.repeat(2, 1)),
+    "grad": lambda function, x: torch.func.grad(lambda y: (function(x) * y).sum())(x),
+    "jvp": lambda function, x: torch.func.jvp(lambda y: function(x) * y, (x,), (x,))[1],
+    "functionalize": lambda function, x: torch.func.functionalize(lambda y: function(x) + y)(x),
+    "vmap in grad": lambda function, x: torch.func.grad(lambda y: torch.vmap(function)(x[None]).mul(y).sum())(x),
+}
+
+
+@pytest.mark.parametrize("warm", [1, 30])
+@pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
+def test_what_a_compiler_made_is_left_alone_inside_a_transform(transform, warm):
+    """A compiler may have made code that reads memory, which tensors inside of a transform don't have."""
+    runs = []
+
+    def compiler(graph, inputs):
+        return lambda *args: runs.append(1) or graph(*args)
+
+    dynacore.reset()
+    compiled = dynacore.compile(lambda x: x.sin() * 2, backend=compiler)
+    x = example().detach()
+    for _ in range(2):
+        for _ in range(warm):
+            assert torch.equal(compiled(x), x.sin() * 2)
+        before = len(runs)
+        assert torch.equal(transform(compiled, x), transform(lambda x: x.sin() * 2, x))
+        assert len(runs) == before
+    assert len(runs) == 2 * warm

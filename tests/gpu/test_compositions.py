@@ -73,3 +73,14 @@ def test_the_variance_of_a_number():
 
     for value in (2.0, float("inf")):
         assert_same(dynacore.compile(spread, backend="gpu")(torch.tensor(value)), spread(torch.tensor(value)))
+
+
+def test_parts_of_what_is_computed_lie_as_in_eager():
+    def parts(x):
+        y = x.permute(2, 0, 1) * 2
+        return (x + 1)[:, ::2], (x + 2).select(1, 1), y[1:, :, ::2], (x * 2).diagonal(0, 0, 2), (x * 3)[1:, :, 1:].mT
+
+    x = torch.randn(5, 3, 5)
+    for dynamic in (False, True):
+        assert_same(dynacore.compile(parts, backend="gpu", fullgraph=True, dynamic=dynamic)(x), parts(x))
+        dynacore.reset()

@@ -13,6 +13,7 @@ from .ir.check import check_graph
 from .ir.nodes import Graph
 from .kernels import Kernels
 from .lower.graph import lower
+from .lower.numbers import on_device, overwriting
 from .report import GraphReport
 from .runtime.device import Device
 from .schedule.plan import schedule
@@ -34,6 +35,8 @@ def compile_program(
     gm: torch.fx.GraphModule, torch_device: torch.device, device: Device, report: GraphReport, tune: bool = False
 ) -> Compiled:
     """The program of a graph of ATen operations. Raises `Unsupported`."""
+    recorded = never_recorded(gm, torch_device)
+    gm, overwritten = on_device(gm, torch_device)
     graph, calls = lower(gm, torch_device)
     report.aten_calls = list(calls)
     _check(graph)
@@ -53,7 +56,7 @@ def compile_program(
         raise Unsupported(str(failure))
     targets = {id(target) for target, _ in plan.graph.mutations}
     mutated = [position for position, node in enumerate(graph.inputs) if id(node) in targets]
-    return Compiled(run, mutated, never_recorded(gm, torch_device))
+    return Compiled(overwriting(run, overwritten), mutated, recorded)
 
 
 def never_recorded(gm: torch.fx.GraphModule, device: torch.device) -> str | None:

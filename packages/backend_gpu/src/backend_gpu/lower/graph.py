@@ -56,7 +56,25 @@ class Driver(Lower):
                 self._constant(node)
             else:
                 raise Unsupported(f"a graph node of kind {node.op}")
-        return Graph(self.inputs, outputs, self.mutations, self.device, self.symbols.places(), self.strides)
+        graph = Graph(self.inputs, outputs, self.mutations, self.device, self.symbols.places(), self.strides)
+        self._nothing_elsewhere(graph)
+        return graph
+
+    @staticmethod
+    def _nothing_elsewhere(graph: Graph) -> None:
+        """Raise `Unsupported` where a kernel would touch memory that isn't on the device."""
+        marked: dict[Node, Any] = {}
+        for node in graph.nodes():
+            found = [marked[source] for source in node.inputs if source in marked]
+            if "elsewhere" in node.attrs:
+                marked[node] = node.attrs["elsewhere"]
+            elif found and node.op == "view":
+                marked[node] = found[0]
+            elif found and node.op not in ("extern", "item"):
+                raise Unsupported(f"{node.name} of a tensor on {found[0]}")
+        for target, _ in graph.mutations:
+            if target in marked:
+                raise Unsupported(f"{target.name}, on {marked[target]}, is overwritten")
 
     def _describe(self, node: torch.fx.Node) -> None:
         self.name = node.name
@@ -97,14 +115,15 @@ class Driver(Lower):
             return
         if torch_api.is_fake(value):
             raise Unsupported("a constant without data in the graph")
-        self.env[node] = self.node("input", (), tuple(value.shape), value.dtype, strides=value.stride(), constant=value)
+        self.env[node] = self.node("input", (), tuple(value.shape), value.dtype, strides=value.stride(), constant=value,
+                                   **self._elsewhere(value))  # fmt: skip
 
     def _input(self, val: torch.Tensor) -> Node:
         if val.layout != torch.strided or val.is_quantized:
             raise Unsupported(f"a tensor with layout {val.layout}")
         shape = tuple(self.to_index(size) for size in val.shape)
         strides = tuple(self.to_index(step) for step in val.stride())
-        return self.node("input", (), shape, val.dtype, strides=strides)
+        return self.node("input", (), shape, val.dtype, strides=strides, **self._elsewhere(val))
 
     def _value(self, argument: Any) -> Any:
         """An argument with graph nodes replaced by what they became."""
@@ -213,7 +232,11 @@ class Driver(Lower):
             raise Unsupported("a size that depends on data")
         shape = tuple(self.to_index(size) for size in val.shape)
         strides = tuple(self.to_index(step) for step in val.stride())
-        return self.node("item", (extern,), shape, val.dtype, which=position, strides=strides)
+        return self.node("item", (extern,), shape, val.dtype, which=position, strides=strides, **self._elsewhere(val))
+
+    def _elsewhere(self, val: torch.Tensor) -> dict[str, Any]:
+        """What marks a tensor that isn't on the device: no kernel may touch it."""
+        return {} if val.device == self.device else {"elsewhere": val.device}
 
     def _outputs(self, results: Any) -> list[Any]:
         placed: list[Any] = []
@@ -251,11 +274,13 @@ class Driver(Lower):
         if not is_dense(base.shape, own):
             return None
         memory = place(self, base, own, alias=not copy, copy=copy)
+        if memory.op not in IN_MEMORY or not same_strides(base.shape, memory.layout(), own) or 0 in value.shape:
+            return None
         offset = self.to_index(val.storage_offset()) - self.to_index(of_root.storage_offset())
-        node = self.view(memory, value.shape, at_position(base.shape, own, value.shape, strides, offset))
-        found = strided(node)
-        same = found is not None and found[0] is memory and same_strides(value.shape, found[1], strides)
-        return node if same else None
+        index = tuple(at_position(base.shape, own, value.shape, strides, offset))
+        # Where it lies is told, too: of open sizes the index alone may not show it.
+        return self.node("view", (memory,), value.shape, value.dtype, index=index, guards=(), fill=0,
+                         over=(strides, offset))  # fmt: skip
 
 
 _never: Any = object()

@@ -31,6 +31,8 @@ def strided(node: Node) -> tuple[Node, Shape, Index] | None:
         return node, node.layout(), 0
     if node.op != "view" or node.attrs["guards"]:
         return None
+    if "over" in node.attrs:
+        return node.inputs[0], *node.attrs["over"]
     inner = strided(node.inputs[0])
     if inner is None:
         return None

@@ -33,7 +33,8 @@ class Body:
         if self.kernel.form == "product":
             self._taken |= NAMES
         self._wide: dict[int, str] = {}
-        self.partials = 0
+        self.partials, self.counts = 0, False
+        """How many numbers a program leaves for the last one, and whether there is anything that the last one does."""
         self.wide_partials = any(s.op == "grid" and s.dtype in (torch.float64, torch.int64) for s in self.kernel.stmts)
 
     def line(self, text: str) -> None:
@@ -295,22 +296,25 @@ class Body:
     # --- the end, in the last program -----------------------------------------------------------------------------
 
     def _finish(self) -> None:
-        """Reductions over all rows: each program leaves its part, the last one to come combines them."""
+        """What is known or may be written when all programs are through is left to the last one to come. Of a reduction
+        over all rows each leaves its part, and the last combines them."""
         stmts = self.kernel.stmts
         grids = [position for position, stmt in enumerate(stmts) if stmt.op == "grid"]
-        if not grids:
+        if not any(stmt.finish for stmt in stmts):
             return
-        self.partials = len(grids)
-        self.line("programs = tl.num_programs(0)")
+        self.partials, self.counts = len(grids), True
+        if self.w.alone:
+            self.line("programs = tl.num_programs(0)")
         for slot, position in enumerate(grids):
             stmt = stmts[position]
             value = f"tl.broadcast_to({self.operand(stmt.args[0], typed=True)}, {self.shape(X)})"
             if not self.w.x_even:
                 value = f"tl.where(x_in, {value}, {neutral_text(stmt)})"
             part = self._all(stmt.attrs["kind"], value)
-            self.line(f"tl.store(partials_ptr + {slot} * programs + tl.program_id(0), {part})")
+            self.line(f"tl.store(partials_ptr + {slot} * programs + {self.w.program}, {part})")
         self.line("tl.debug_barrier()")
-        self.line('last = tl.atomic_add(counter_ptr, 1, sem="acq_rel") == programs - 1')
+        counter = f"counter_ptr + {self.w.number}" if self.w.number else "counter_ptr"
+        self.line(f'last = tl.atomic_add({counter}, 1, sem="acq_rel") == programs - 1')
         self.line("if last:")
         self._indent += "    "
         for slot, position in enumerate(grids):
@@ -318,7 +322,7 @@ class Body:
         for position, stmt in enumerate(stmts):
             if stmt.finish and stmt.op != "grid":
                 self._statement(position, stmt)
-        self.line("tl.store(counter_ptr, 0)")
+        self.line(f"tl.store({counter}, 0)")
         self._indent = self._indent[:-4]
 
     def _all(self, kind: str, value: str) -> str:

@@ -33,7 +33,9 @@ class Source:
     constexprs: dict[str, int]
     tile: Tile
     partials: int = 0
-    """How many numbers a program leaves for the last one, which finishes the kernel; 0: there is no such step."""
+    """How many numbers a program leaves for the last one, which finishes the kernel."""
+    counters: int = 0
+    """How many numbers programs count in who is the last; 0: there is no such step."""
     sizes: int = 1
     """How many numbers of elements stand behind the tensors: several where kernels run side by side, and the rows,
     columns and batches of a product."""
@@ -50,11 +52,12 @@ def combine(kernel: Loops, tile: Tile) -> Source:
     """Several pointwise kernels side by side: which one a program runs is decided by its number."""
     pointers = pointer_names(kernel)
     lines, sizes = ["program = tl.program_id(0)"], []
-    checks = False
+    checks, counters = False, 0
     for number, part in enumerate(kernel.parts):
-        writer = Writer(part, tile, pointers, f"xnumel{number}", "program")
+        writer = Writer(part, tile, pointers, number)
         part_source = writer.source()
         checks |= part_source.checks
+        counters = max(counters, part_source.counters)
         sizes.append((writer.xnumel, "i64" if writer.wide else "i32"))
         lines.append(f"programs = tl.cdiv({writer.xnumel}, XBLOCK)")
         lines.append("if (program >= 0) & (program < programs):")
@@ -62,11 +65,12 @@ def combine(kernel: Loops, tile: Tile) -> Source:
         lines.append("program -= programs")
     parameters = [(pointers[buffer], POINTERS[buffer.dtype]) for buffer in kernel.buffers] + sizes
     parameters += [(name, "i64") for name in kernel.symbols]
+    parameters += [("counter_ptr", "*i32")] if counters else []
     names = [*(name for name, _ in parameters), "XBLOCK: tl.constexpr"]
     title = f'    """{len(kernel.parts)} kernels side by side, {tile.x} elements a program."""\n'
     text = f"{HEADER}def {kernel.name}({', '.join(names)}):\n{title}" + "".join(f"    {line}\n" for line in lines)
-    return Source(kernel.name, text, parameters, {"XBLOCK": tile.x}, tile, sizes=len(sizes), checks=checks,
-                  symbols=kernel.symbols)  # fmt: skip
+    return Source(kernel.name, text, parameters, {"XBLOCK": tile.x}, tile, counters=counters, sizes=len(sizes),
+                  checks=checks, symbols=kernel.symbols)  # fmt: skip
 
 
 def pointer_names(kernel: Loops) -> dict[Node, str]:
@@ -84,11 +88,13 @@ class Writer:
     """Writes one kernel. `lines` is the body so far."""
 
     def __init__(
-        self, kernel: Loops, tile: Tile, pointers: dict[Node, str] | None = None, xnumel: str = "xnumel",
-        program: str = "tl.program_id(0)",
+        self, kernel: Loops, tile: Tile, pointers: dict[Node, str] | None = None, number: int | None = None
     ):  # fmt: skip
         self.kernel, self.tile = kernel, tile
-        self.xnumel, self.program = xnumel, program
+        self.alone, self.number = number is None, number or 0
+        """Whether the kernel runs by itself; else its number among those that run side by side."""
+        self.xnumel = "xnumel" if self.alone else f"xnumel{number}"
+        self.program = "tl.program_id(0)" if self.alone else "program"
         self.wide = needs_64_bits(kernel)
         self.x_even = even(kernel, tile)
         self.r_even = isinstance(kernel.r, int) and kernel.r > 0 and kernel.r % tile.r == 0
@@ -110,7 +116,9 @@ class Writer:
         parameters += [(name, size) for name in sizes]
         parameters += [(name, size) for name in symbols]
         if partials:
-            parameters += [("partials_ptr", "*fp64" if self.body.wide_partials else "*fp32"), ("counter_ptr", "*i32")]
+            parameters.append(("partials_ptr", "*fp64" if self.body.wide_partials else "*fp32"))
+        if self.body.counts:
+            parameters.append(("counter_ptr", "*i32"))
         constexprs = {"XBLOCK": self.tile.x}
         if self.two:
             constexprs["RBLOCK"] = self.tile.r
@@ -120,7 +128,8 @@ class Writer:
         title = f'    """{self._title()}"""\n'
         lines = "\n".join(f"    {line}" for line in self.lines)
         text = f"{HEADER}def {kernel.name}({', '.join(names)}):\n{title}{lines}"
-        return Source(kernel.name, text + "\n", parameters, constexprs, self.tile, partials, len(sizes),
+        counters = self.number + 1 if self.body.counts else 0
+        return Source(kernel.name, text + "\n", parameters, constexprs, self.tile, partials, counters, len(sizes),
                       any(stmt.op == "check" for stmt in kernel.stmts), symbols)  # fmt: skip
 
     def _title(self) -> str:

@@ -7,17 +7,17 @@ from typing import Any
 import torch
 
 from ..render.source import Source
+from ..schedule.groups import MAX_PARTS
 from .device import Device
 
 _counters: dict[tuple[torch.device, int], torch.Tensor] = {}
-COUNTERS = 4096
 
 
-def counter(device: torch.device, stream: int) -> torch.Tensor:
-    """One int32 that is 0 between kernels. Kernels of one stream run one after the other, and each leaves it 0."""
+def counters(device: torch.device, stream: int) -> torch.Tensor:
+    """Numbers that are 0 between kernels. Kernels of one stream run one after the other, and each leaves them 0."""
     key = (device, stream)
     if key not in _counters:
-        _counters[key] = torch.zeros(1, dtype=torch.int32, device=device)
+        _counters[key] = torch.zeros(MAX_PARTS, dtype=torch.int32, device=device)
     return _counters[key]
 
 
@@ -31,7 +31,8 @@ class Launcher:
         self._launch: Any = None
         self._block = source.tile.x
         self._columns = source.tile.r if source.tile.k else 0
-        self._first = len(source.parameters) - source.sizes - len(source.symbols) - (2 if source.partials else 0)
+        self._first = len(source.parameters) - source.sizes - len(source.symbols)
+        self._first -= (source.partials > 0) + (source.counters > 0)
         self._last = self._first + source.sizes
         self._wide = ("partials_ptr", "*fp64") in source.parameters
 
@@ -50,13 +51,15 @@ class Launcher:
             grid = 0
             for count in arguments[self._first : self._last]:
                 grid -= -count // self._block
-        if self.source.partials:
+        if self.source.counters:
             grid = max(grid, 1)  # without any row, too, the last program writes the result
-            dtype = torch.float64 if self._wide else torch.float32
-            partials = torch.empty(self.source.partials * grid, dtype=dtype, device=self._torch_device)
+            if self.source.partials:
+                dtype = torch.float64 if self._wide else torch.float32
+                partials = torch.empty(self.source.partials * grid, dtype=dtype, device=self._torch_device)
+                arguments = (*arguments, partials)
             key = (self._torch_device, self._device.stream_key())
             try:
-                launch(grid, *arguments, partials, counter(*key))
+                launch(grid, *arguments, counters(*key))
             except BaseException:
                 _counters.pop(key, None)  # programs that were stopped have counted, and nobody has counted back
                 raise

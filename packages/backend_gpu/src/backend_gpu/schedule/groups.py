@@ -165,6 +165,7 @@ class Fusion:
                 if read in self.of:
                     self._try(self.of[read], self.of[node])
         self._siblings()
+        self._numbers_at_the_end()
         self._side_by_side()
         return [self.groups[number] for number in self.sorted_groups()]
 
@@ -178,6 +179,15 @@ class Fusion:
                 a, b = self.of[first], self.of[second]
                 if a != b and _matters(read, first) and _matters(read, second):
                     self._try(a, b)
+
+    def _numbers_at_the_end(self) -> None:
+        """A number that is overwritten, as that of an optimizer's steps, is written by the kernel that reads it."""
+        for node in self.order:
+            target = node.attrs.get("into")
+            if target is not None and node.numel == 1:
+                readers = [n for n, group in self.groups.items() if target in group.reads and n != self.of[node]]
+                if len(readers) == 1:
+                    self._try(readers[0], self.of[node])
 
     def _side_by_side(self) -> None:
         """Put pointwise groups of one kind that need nothing of each other into one kernel: a launch instead of many.
@@ -277,6 +287,8 @@ def joint_domain(a: Group, b: Group) -> Domain | None:
     """Loops over which two groups might run together; whether they can, the kernel builder finds out."""
     for one, other in ((a, b), (b, a)):
         d, e = one.domain, other.domain
+        if d.x not in (0, 1) and all(n.attrs.get("into") in one.reads and n.numel == 1 for n in other.members):
+            return d
         reduces = any(node.op in ALONG for node in one.members)
         plain = not any(node.op in ALONG for node in other.members)
         if reduces and plain and e.x in (mul(d.x, d.r), d.x, 1):

@@ -149,7 +149,9 @@ class KernelBuilder:
             dims &= X
         if stmt.dims & ~dims:
             raise Misfit("a value per more elements than its tensor has")
-        if level in (SCALAR, TOTAL) and not stmt.finish and self.domain.x != 1:
+        # A number that each row has at hand is written where all rows have read what it overwrites: at the end.
+        at_end = self._levels[node] == SCALAR and node.attrs.get("into") is not None and self.domain.x != 1
+        if level in (SCALAR, TOTAL) and not (stmt.finish or at_end) and self.domain.x != 1:
             raise Misfit("every row would write the same")
         target = node.attrs.get("into", node)
         offset = total(mul(part, step) for part, step in zip(self.element(node), target.layout()))
@@ -157,7 +159,7 @@ class KernelBuilder:
             self._check_overwrite(target, offset)
         self.buffers.setdefault(target)
         attrs = {"buffer": target, "index": offset, "guards": (), "kind": "set"}
-        self.emit(Stmt("store", (value,), node.dtype, dims, stmt.stage, stmt.finish, attrs, node))
+        self.emit(Stmt("store", (value,), node.dtype, dims, stmt.stage, stmt.finish or at_end, attrs, node))
 
     def _check_overwrite(self, target: Node, offset: Index) -> None:
         for stmt in self.stmts:

@@ -36,8 +36,8 @@ def made_kernels(layers: int) -> tuple[list[Loops], float]:
     seconds = 0.0
     compile_program = pipeline.compile_program
 
-    def kept(graph: object) -> Schedule:
-        plans.append(schedule(graph))  # type: ignore[arg-type]
+    def kept(graph: object, **options: bool) -> Schedule:
+        plans.append(schedule(graph, **options))  # type: ignore[arg-type]
         return plans[-1]
 
     def timed(*arguments: object) -> object:
@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--target", choices=TARGETS, default="sm_90")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, backend_gpu.config.patch(cache_dir=folder):
+    with tempfile.TemporaryDirectory() as folder, backend_gpu.config.patch(cache_dir=folder, strict=True):
         os.environ["TRITON_CACHE_DIR"] = folder
         kernels, seconds = made_kernels(options.layers)
         different = {signature(kernel, choose(kernel)): kernel for kernel in kernels}

@@ -11,8 +11,7 @@ import backend_gpu
 import dynacore
 
 BELONGS_TO_ATEN = {
-    "aten.mm", "aten.addmm", "aten.bmm", "aten.convolution", "aten.convolution_backward", "aten.avg_pool2d",
-    "aten.avg_pool2d_backward", "aten.max_pool2d_with_indices", "aten.max_pool2d_with_indices_backward",
+    "aten.mm", "aten.addmm", "aten.bmm", "aten.convolution", "aten.convolution_backward",
 }  # fmt: skip
 """Besides attention, which has another name for each device."""
 

@@ -1,5 +1,9 @@
 """Bytes moved over the least possible: a schedule that moves more than it did fails here."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 from gpu.blocks import block, block_arguments
@@ -49,3 +53,24 @@ def test_dropout_keeps_no_mask(plans):
 
     dynacore.compile(dropout_residual_norm, backend="gpu", fullgraph=True)(*arguments)
     assert traffic.measure(plans[0]).ratio <= 1.05
+
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+def printed(name, *arguments):
+    """What a benchmark prints."""
+    command = [sys.executable, str(BENCHMARKS / name), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_benchmark_prints_a_row_for_each_program():
+    rows = [line.split() for line in printed("traffic.py").splitlines()[2:]]
+    assert len(rows) == len(ONE_KERNEL) + 2
+    assert all(len(row) >= 5 and float(row[-3]) <= 1.05 for row in rows)
+    assert [row[-4:] for row in rows if row[0] == "transformer"][0][::2] == ["5", "6"]
+
+
+def test_the_benchmark_of_compiling_compiles():
+    lines = printed("gpu_compile.py", "--layers", "1", "--workers", "1").splitlines()
+    assert int(lines[0].split(": ")[1].split()[0]) > 10 and lines[-1] == "failed: 0"

@@ -112,7 +112,7 @@ def report(name: str) -> None:
         guards, state = entries[0].guards, state_of(compiled.point.code, args)
         tree = guards.tree
         several = ("same", "differ", "rel", "ints")
-        tensors = ("tensors", "tensor", "shape")
+        tensors = ("tensors", "tensors_any_grad", "tensor", "shape")
         whole = time_of(tree, guards.n_handed, state)
         bare = without(tree, *several, handed=False)
         parts = {

@@ -6,6 +6,8 @@ import torch
 
 import backend_gpu
 from backend_gpu.runtime.cudagraphs import VARIANTS, Pool, Recorder, Tally
+from backend_gpu.runtime.gpu import Gpu
+from backend_gpu.runtime.launch import counters
 
 
 class StandIn:
@@ -139,6 +141,29 @@ def test_backward_after_forward_reads_what_the_forward_left():
         torch.testing.assert_close(grad, x.exp())
         del saved, grad
     assert forward.tally.replayed == 4 and backward.tally.replayed >= 3
+
+
+def test_parameters_that_a_backward_pass_needs_are_nobodys_outputs():
+    r, w = recorder(lambda args: [args[0] * args[1], args[1]]), torch.tensor(2.0)
+    kept = []
+    for number in range(6):
+        out, saved = r([torch.full((2,), float(number)), w])
+        assert torch.equal(out, torch.full((2,), 2.0 * number)) and saved.data_ptr() == w.data_ptr()
+        kept.append(saved)
+        del out
+    assert (r.tally.recorded, r.tally.replayed) == (1, 4)
+
+
+def test_recorded_kernels_count_in_memory_of_their_own(monkeypatch):
+    """What is recorded sets its counters itself, each time that it is replayed; nothing else uses them."""
+    cpu = torch.device("cpu")
+    recorded, another = counters(cpu, None), counters(cpu, None)
+    recorded.add_(1)
+    assert recorded.data_ptr() != another.data_ptr() and not another.any() and not counters(cpu, 5).any()
+    assert counters(cpu, 5) is counters(cpu, 5)
+    gpu = Gpu.__new__(Gpu)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    assert gpu.stream_key() is None
 
 
 def test_an_earlier_recording_waits_while_a_later_ones_outputs_are_held():

@@ -68,18 +68,17 @@ class Recording:
     """Position and address of each input that isn't copied."""
     outputs: list[Any]
     mutated: tuple[int, ...]
+    own: list[torch.Tensor]
+    """Those of its outputs that lie in its memory: parameters that a backward pass needs don't."""
     baseline: list[int] = field(default_factory=list)
 
     def held(self) -> bool:
         """Whether somebody still has one of the outputs, or a view of it."""
-        return any(torch_api.storage_uses(out) > uses for out, uses in zip(self._tensors(), self.baseline))
+        return any(torch_api.storage_uses(out) > uses for out, uses in zip(self.own, self.baseline))
 
     def settle(self) -> None:
         """Note that nobody but this recording has the outputs."""
-        self.baseline = [torch_api.storage_uses(out) for out in self._tensors()]
-
-    def _tensors(self) -> list[torch.Tensor]:
-        return [out for out in self.outputs if isinstance(out, torch.Tensor)]
+        self.baseline = [torch_api.storage_uses(out) for out in self.own]
 
     def fits(self, args: Sequence[Any]) -> bool:
         """Whether the inputs are where they were."""
@@ -187,7 +186,9 @@ class Recorder:
             return self._as_it_is(args, self._never)
         number = len(self._pool.recordings)
         kept = [None if position in fixed else value for position, value in enumerate(buffers)]
-        recording = Recording(handle, number, kept, static, list(outputs), self._mutated)
+        theirs = {_memory(args[position]) for position in fixed}
+        own = [out for out in outputs if isinstance(out, torch.Tensor) and _memory(out) not in theirs]
+        recording = Recording(handle, number, kept, static, list(outputs), self._mutated, own)
         recording.settle()
         self._pool.recordings.append(recording)
         sighting.recordings.append(recording)
@@ -215,6 +216,11 @@ class Recorder:
                 buffer.copy_(value)
 
 
+def _memory(tensor: torch.Tensor) -> int:
+    """Where its memory begins."""
+    return tensor.untyped_storage().data_ptr()
+
+
 def _like(value: torch.Tensor) -> torch.Tensor:
     """A buffer with the layout of an input."""
     return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
@@ -236,29 +242,34 @@ def _learn(sighting: Sighting, args: list[Any]) -> None:
 
 
 class CudaGraphs:
-    """CUDA graphs (and HIP's) of torch, all in one pool."""
+    """CUDA graphs (and HIP's) of torch on one device, all in one pool."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
         self._pool = torch.cuda.graph_pool_handle()
+        self._stream = torch.cuda.Stream(device)  # torch's own for recording lies on whichever device recorded first
 
     def record(self, work: Callable[[], Any]) -> tuple[Any, Any]:
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool):
-            result = work()
+        with torch.cuda.device(self._device):
+            torch.cuda.synchronize()
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
+                result = work()
         return graph, result
 
     def replay(self, recording: Any) -> None:
-        recording.replay()
+        with torch.cuda.device(self._device):
+            recording.replay()
 
     def stream(self) -> Any:
-        return torch.cuda.current_stream()
+        return torch.cuda.current_stream(self._device)
 
     def after(self, stream: Any) -> None:
-        torch.cuda.current_stream().wait_stream(stream)
+        self.stream().wait_stream(stream)
 
     def recording_now(self) -> bool:
-        return torch.cuda.is_current_stream_capturing()
+        with torch.cuda.device(self._device):
+            return torch.cuda.is_current_stream_capturing()
 
 
 _pools: dict[torch.device, Pool] = {}
@@ -267,5 +278,5 @@ _pools: dict[torch.device, Pool] = {}
 def pool_for(device: torch.device) -> Pool:
     """The pool of a device."""
     if device not in _pools:
-        _pools[device] = Pool(CudaGraphs())
+        _pools[device] = Pool(CudaGraphs(device))
     return _pools[device]

@@ -33,8 +33,8 @@ class Device(Protocol):
         """A launcher for a kernel."""
         ...
 
-    def stream_key(self) -> int:
-        """Identifies the stream that kernels are launched on now."""
+    def stream_key(self) -> int | None:
+        """Identifies the stream that kernels are launched on now; None while what is launched on it is recorded."""
         ...
 
 
@@ -59,7 +59,7 @@ class Interpreter:
 
         return launch
 
-    def stream_key(self) -> int:
+    def stream_key(self) -> int | None:
         return 0
 
 

@@ -50,8 +50,8 @@ class Gpu:
         self.shared_memory = getattr(properties, "shared_memory_per_block_optin", one) or one
         self.clock: Clock | None = GpuClock(self.index)
 
-    def stream_key(self) -> int:
-        return torch_api.current_raw_stream(self.index)
+    def stream_key(self) -> int | None:
+        return None if torch.cuda.is_current_stream_capturing() else torch_api.current_raw_stream(self.index)
 
     def prepare(self, source: Source) -> Any:
         return GpuLauncher(self, source)

@@ -13,8 +13,14 @@ from .device import Device
 _counters: dict[tuple[torch.device, int], torch.Tensor] = {}
 
 
-def counters(device: torch.device, stream: int) -> torch.Tensor:
-    """Numbers that are 0 between kernels. Kernels of one stream run one after the other, and each leaves them 0."""
+def counters(device: torch.device, stream: int | None) -> torch.Tensor:
+    """Numbers that are 0 between kernels. Kernels of one stream run one after the other, and each leaves them 0.
+
+    While a stream is being recorded nothing runs, and what is recorded may run beside anything, or never. So a recorded
+    kernel has its own, and setting them to 0 is recorded before it.
+    """
+    if stream is None:
+        return torch.zeros(MAX_PARTS, dtype=torch.int32, device=device)
     key = (device, stream)
     if key not in _counters:
         _counters[key] = torch.zeros(MAX_PARTS, dtype=torch.int32, device=device)
@@ -57,11 +63,12 @@ class Launcher:
                 dtype = torch.float64 if self._wide else torch.float32
                 partials = torch.empty(self.source.partials * grid, dtype=dtype, device=self._torch_device)
                 arguments = (*arguments, partials)
-            key = (self._torch_device, self._device.stream_key())
+            stream = self._device.stream_key()
             try:
-                launch(grid, *arguments, counters(*key))
+                launch(grid, *arguments, counters(self._torch_device, stream))
             except BaseException:
-                _counters.pop(key, None)  # programs that were stopped have counted, and nobody has counted back
+                if stream is not None:  # programs that were stopped have counted, and nobody has counted back
+                    _counters.pop((self._torch_device, stream), None)
                 raise
         elif grid:
             launch(grid, *arguments)

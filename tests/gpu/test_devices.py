@@ -34,6 +34,8 @@ def arguments(device, make=torch.randn):
 
 @pytest.fixture
 def traced():
+    if not torch.backends.cuda.is_built():
+        pytest.skip("this build of PyTorch refuses to copy between tensors on a GPU, fake ones too")
     table = {op: rule for op, rule in decompositions().items() if op not in LOWERINGS}
     with FakeTensorMode():
         fakes = arguments(CUDA, torch.empty)

@@ -77,7 +77,7 @@ class Subscripts:
             return index
         if type(self.lookup_type(bound.cls, "__index__")) is not type(MISSING):
             raise Break("operator-unknown", f"a slice to {bound.cls.__name__}")
-        return self.throw(TypeError, "slice indices must be integers or None or have an __index__ method")
+        return refuse(self, operator.getitem, (), slice((), None))  # its words differ between releases
 
     def sequence_item(self, v: Any, key: Value) -> Any:
         """An item or slice of a list or tuple."""
